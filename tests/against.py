@@ -20,10 +20,10 @@ def check_law(counts, law, runs=20_000):
     observed = {tuple(int(x) for x in key): int(n) for key, n in zip(keys, seen, strict=True)}
     assert set(observed) <= set(law)
     expected = np.array([law[key] * runs for key in law])
-    found = np.array([observed.get(key, 0) for key in law], float)
+    result = np.array([observed.get(key, 0) for key in law], float)
     common = expected >= 10
     rest = expected[~common].sum()
-    pairs = list(zip(found[common], expected[common], strict=True)) + [(found[~common].sum(), rest)] * int(rest > 0)
+    pairs = list(zip(result[common], expected[common], strict=True)) + [(result[~common].sum(), rest)] * int(rest > 0)
     statistic = sum((o - e) ** 2 / e for o, e in pairs)
     assert stats.chi2.sf(statistic, len(pairs) - 1) > 1e-9
 
@@ -54,12 +54,7 @@ def check_same_arms(play, name, fields, environment, runs, rounds, initial_state
     key = jax.random.key(7)
     with jax.enable_x64(True):
         result = jaxbandit.simulate(
-            environment,
-            {name: ALL[name](**fields)},
-            key=key,
-            runs=runs,
-            horizon=rounds,
-            times=np.arange(1, rounds + 1),
+            environment, {name: ALL[name](**fields)}, key=key, runs=runs, horizon=rounds, times=np.arange(1, rounds + 1)
         )
     plays = result.visits[name][0, 0].sum(-1)  # [R, T, K]
     chosen = np.diff(plays, axis=1, prepend=0).argmax(-1)

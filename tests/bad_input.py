@@ -163,9 +163,8 @@ def fault(call: Call, change: Callable[[], dict[str, Any]]) -> str | None:
 def _wrong_error(call: Call, wrong: dict[str, Any], error: Exception) -> str | None:
     """What is wrong with an error: its class, its place, its words, or that it names none of the arguments."""
     place = traceback.extract_tb(error.__traceback__)[-1].filename
-    fields = [
-        field.name for one in wrong.values() if dataclasses.is_dataclass(one) for field in dataclasses.fields(one)
-    ]
+    holders = [value for value in wrong.values() if dataclasses.is_dataclass(value)]
+    fields = [field.name for holder in holders for field in dataclasses.fields(holder)]
     names = "|".join(
         map(re.escape, [*call.arguments, *fields, "family"])
     )  # a family is refused by the policy that has it

@@ -11,11 +11,7 @@ LONGEST = 40
 
 
 def words(value: Any, argument: str) -> str:
-    """An id for a value, of at most 40 characters; the argument's name where the value gives none, as a lambda.
-
-    Numbers and texts stand for themselves, functions and classes for their names, a list for its items, and an object
-    for its class and those of its fields that differ from the defaults.
-    """
+    """An id for a value, of at most 40 characters; the argument's name where the value gives none, as a lambda."""
     text = "empty" if isinstance(value, str | list | tuple | dict) and not value else _words(value)
     if len(text) > LONGEST:
         text = text[: LONGEST + 1].rpartition("-")[0] or text[:LONGEST]
@@ -47,12 +43,12 @@ def _words(value: Any) -> str:
     if isinstance(value, list | tuple):
         own = type(value).__name__ if hasattr(value, "_fields") else ""
         return _joined([own, *value])
-    told = [type(value).__name__]
+    message = [type(value).__name__]
     for field in fields(value) if is_dataclass(value) else ():
-        given = getattr(value, field.name)
-        if isinstance(given, bool | int | float | str) and given != field.default:
-            told += [field.name, given]
-    return _joined(told)
+        inputs = getattr(value, field.name)
+        if isinstance(inputs, bool | int | float | str) and inputs != field.default:
+            message += [field.name, inputs]
+    return _joined(message)
 
 
 def _joined(parts: Any) -> str:

@@ -52,8 +52,8 @@ class Process:
 class Learner:
     """Knows where the process begins and is; plays action 0 where the state is 1 and action 1 where it is 0."""
 
-    def init(self, reward, shown):
-        return shown[0]
+    def init(self, reward, view):
+        return view[0]
 
     def scores(self, key, state, t):
         return jnp.where(jnp.arange(2) == state, 0.0, 1.0), state
@@ -124,8 +124,8 @@ class Rotting:
         return jnp.zeros(len(self.start), jnp.int32), jnp.zeros(len(self.start), jnp.int32)
 
     def step(self, key, state, arms, t):
-        plays, shown = state
+        plays, view = state
         bits = draws.play_bits(key, arms, plays[arms] + 1)
         states = (bits.astype(float) < self.chances(plays)[arms] * 2.0**32).astype(jnp.int32)
-        feedback = Feedback(arms, shown[arms], states, states.astype(float), t)
-        return (plays.at[arms].add(1), shown.at[arms].set(states)), feedback
+        feedback = Feedback(arms, view[arms], states, states.astype(float), t)
+        return (plays.at[arms].add(1), view.at[arms].set(states)), feedback

@@ -53,7 +53,7 @@ class Call(NamedTuple):
 @cache
 def calls(group: str) -> dict[str, Call]:
     """The good calls of a group, by name."""
-    found = {}
+    answer = {}
     for use, table in re.findall(rf"^== {group}: (.*)\n((?:.+\n)+)", TEXT, re.M):
         for line in re.split(r"\n(?! )", table.strip()):
             name, _, text = line.partition(":")
@@ -63,8 +63,8 @@ def calls(group: str) -> dict[str, Call]:
             errors = (OSError,) if arguments.keys() & {"path", "folder", "data"} else ()
             errors += (AssertionError,) * (room == "testing")
             called = partial(eval(use, globals()), function)
-            found[name] = Call(called, arguments, errors, room in ("divergences", "confidence"))
-    return found
+            answer[name] = Call(called, arguments, errors, room in ("divergences", "confidence"))
+    return answer
 
 
 def plain(function: Any, **given: Any) -> Any:
@@ -84,8 +84,8 @@ def made(function: Any, **given: Any) -> Any:
 def on(arms: Any, holder: Callable[[Any], Any] = lambda policy: policy) -> Callable[..., Any]:
     """Policies, or what a policy holds, which are traced on these arms."""
 
-    def use(function: Any, **given: Any) -> Any:
-        return traced(arms, {"p": holder(function(**given))})
+    def use(function: Any, **inputs: Any) -> Any:
+        return traced(arms, {"p": holder(function(**inputs))})
 
     return use
 

@@ -36,12 +36,12 @@ def over_best(p01, p10, bracket):
     means = [a / (a + b) for a, b in arms]
     iid = [abs(a + b - 1) <= IID_TOLERANCE for a, b in arms]
     best = best_arms(means)
-    found = [[(mpf(0), "")] if i in best else [] for i in range(len(arms))]
+    result = [[(mpf(0), "")] if i in best else [] for i in range(len(arms))]
     for i in range(len(arms)):
         for one in best if i not in best else []:
             case = "abcd"[iid[one] + 2 * iid[i]]
-            found[i].append(((means[one] - means[i]) * bracket(case, *arms[one], *arms[i]), case))
-    return [min(pairs) for pairs in found]
+            result[i].append(((means[one] - means[i]) * bracket(case, *arms[one], *arms[i]), case))
+    return [min(pairs) for pairs in result]
 
 
 def state_0_term(over, x, y):
@@ -68,8 +68,8 @@ def upper_asymptotic(p01, p10):
             return state_0_term(1, ai, mu1 * bi / (1 - mu1)) + state_1_term(1, bi, ai * (1 - mu1) / mu1)
         return (2 if case == "c" else 1) / kl(mui, mu1)
 
-    found = over_best(p01, p10, bracket)
-    return [bound for bound, _ in found], [case for _, case in found]
+    result = over_best(p01, p10, bracket)
+    return [bound for bound, _ in result], [case for _, case in result]
 
 
 @mp.workdps(80)
@@ -277,9 +277,7 @@ def lower_brute(transition_k, reward, target=-np.inf, starts=30, seed=0, gap=Non
         q = ((1 - share) * P + share * generator.dirichlet(np.ones(S), S)).ravel()
         for _ in range(3):  # Again from where it stopped, with a fresh Hessian.
             with warnings.catch_warnings():
-                warnings.filterwarnings(
-                    "ignore", "Values in x were outside bounds", RuntimeWarning
-                )  # SciPy before 1.14
+                warnings.filterwarnings("ignore", "Values in x were", RuntimeWarning)  # SciPy before 1.14
                 q = minimize(rate, q, **settings).x
         Q = np.clip(q.reshape(S, S), 0, 1)
         Q /= Q.sum(axis=1, keepdims=True)
@@ -291,17 +289,17 @@ def lower_brute(transition_k, reward, target=-np.inf, starts=30, seed=0, gap=Non
 def least_by_evolution(function, low, high, numbers, generations, seed):
     """Return the least value found by differential evolution, Storn and Price's best/1/bin, between low and high."""
     generator, size = np.random.default_rng(seed), 8 * numbers
-    found = generator.uniform(low, high, (size, numbers))
-    values = function(found)
+    result = generator.uniform(low, high, (size, numbers))
+    values = function(result)
     for _ in range(generations):
-        one, other = (found[generator.integers(size, size=size)] for _ in range(2))
-        moved = found[values.argmin()] + generator.uniform(0.4, 0.9) * (one - other)
-        moved = np.where((moved < low) | (moved > high), generator.uniform(low, high, moved.shape), moved)
-        kept = generator.random(moved.shape) > 0.8
+        one, other = (result[generator.integers(size, size=size)] for _ in range(2))
+        trial = result[values.argmin()] + generator.uniform(0.4, 0.9) * (one - other)
+        trial = np.where((trial < low) | (trial > high), generator.uniform(low, high, trial.shape), trial)
+        kept = generator.random(trial.shape) > 0.8
         kept[np.arange(size), generator.integers(numbers, size=size)] = False
-        tried = np.where(kept, found, moved)
+        tried = np.where(kept, result, trial)
         rates = function(tried)
-        found, values = np.where((rates < values)[:, None], tried, found), np.minimum(rates, values)
+        result, values = np.where((rates < values)[:, None], tried, result), np.minimum(rates, values)
     return values.min()
 
 
@@ -332,15 +330,15 @@ def nearest_by_evolution(transition, reward, target, gap=0.0, seeds=(0,)):
         slower = np.minimum(1, np.where(above, gained, 0).sum(1) / -np.where(above, 0, gained).sum(1))
         slower = np.where(above, slower[:, None], 1)
         rows = slower[..., None] * rows + (1 - slower[..., None]) * eye
-        found = np.sum(law[:, None] * P * np.log(np.where(P > 0, P / rows, 1)), axis=(1, 2))
+        result = np.sum(law[:, None] * P * np.log(np.where(P > 0, P / rows, 1)), axis=(1, 2))
         if gap:
             laws = laws / slower
             laws /= laws.sum(1, keepdims=True)
             values = np.linalg.solve(
                 leaving(rows) + laws[:, None, :], np.broadcast_to(reward[:, None], (*laws.shape, 1))
             )
-            found = found + 1e3 * np.maximum(np.ptp(values[..., 0], axis=1) * gap / np.ptp(reward) - 1, 0)
-        return found
+            result = result + 1e3 * np.maximum(np.ptp(values[..., 0], axis=1) * gap / np.ptp(reward) - 1, 0)
+        return result
 
     return min(least_by_evolution(rate, -30, 0, S**2, 250 * S, seed) for seed in seeds)
 

@@ -105,18 +105,15 @@ def upper_mean(count, reward, level):
     if n10 == 0 or level == math.inf:
         return reward[1]
 
-    def chain(moved):
-        """Return the (a, b) where the gradients of level and share are parallel, with this multiplier.
-
-        The equations are ((n00 + n01) a - n01) / (1 - a) = moved = (n10 - (n10 + n11) b) / (1 - b).
-        """
+    def chain(multiplier):
+        """Return the (a, b) where the gradients of level and share are parallel, with this multiplier."""
         return (
-            (n01 + moved) / (n00 + n01 + moved) if n00 + n01 + moved > 0 else 1.0,
-            (n10 - moved) / (n10 + n11 - moved) if n11 > 0 else 1.0,
+            (n01 + multiplier) / (n00 + n01 + multiplier) if n00 + n01 + multiplier > 0 else 1.0,
+            (n10 - multiplier) / (n10 + n11 - multiplier) if n11 > 0 else 1.0,
         )
 
-    def excess(moved):
-        return divergence(count, *chain(moved)) - level
+    def excess(multiplier):
+        return divergence(count, *chain(multiplier)) - level
 
     end = n10 if n11 == 0 else math.nextafter(n10, 0.0)
     if excess(end) <= 0:

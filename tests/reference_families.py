@@ -54,10 +54,7 @@ def divergence(value, other, generator):
 
 @cache
 def upper(value, radius, generator):
-    """By the Bregman form: the root of A(eta) - A(theta) - (eta - theta) m = radius right of theta.
-
-    From the mean 0, where the state that pays 0 is never left, D(0 || m) is -log P_m(0, 0); from the mean 1 it is 1.
-    """
+    """The root of A(eta) - A(theta) - (eta - theta) m = radius right of theta; D(0 || m) is -log P_m(0, 0)."""
     if radius == 0 or value == 1:
         return value
     if value == 0:

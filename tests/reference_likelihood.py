@@ -32,15 +32,12 @@ def row_divergence(stays, leaves, probability):
     """Return N KL(p || probability) of a row that was left in `leaves` of its N departures."""
     number = stays + leaves
     p, kept = leaves / np.maximum(number, 1), stays / np.maximum(number, 1)
-    each = kl_div(p, probability) + kl_div(kept, 1 - probability)
-    return np.where(number > 0, number * np.where(number > 0, each, 0), 0)
+    item = kl_div(p, probability) + kl_div(kept, 1 - probability)
+    return np.where(number > 0, number * np.where(number > 0, item, 0), 0)
 
 
 def least_of_two_states(counts, share, gap):
-    """Return the least divergence of chains (a, b) with a + b >= gap and a / (a + b) >= share, arrays of cases.
-
-    For each a the best b of an interval is the frequency, moved to the nearer end where it lies outside.
-    """
+    """Return the least divergence of chains (a, b) with a + b >= gap and a / (a + b) >= share, arrays of cases."""
     (n00, n01), (n10, n11) = np.moveaxis(np.asarray(counts, float), (-2, -1), (0, 1))
 
     def divergence(a):
@@ -79,11 +76,11 @@ def divergence(counts, rows):
 def admitted(rows, reward, mean, gap):
     """Return whether a chain has this mean and this gap, and its mean."""
     try:
-        found, _, u, _ = long_run(rows, reward)
+        result, _, u, _ = long_run(rows, reward)
     except np.linalg.LinAlgError:  # a chain in pieces
         return False, math.nan
     mixes = (max(u) - min(u)) * gap <= (max(reward) - min(reward)) * (1 + 1e-9)
-    return mixes and found >= mean - 1e-10, found
+    return mixes and result >= mean - 1e-10, result
 
 
 def search(counts, reward, mean, gap, start):
@@ -166,9 +163,9 @@ def nearest(counts, reward, mean, gap, starts, rng):
             if number == 2:  # and half of them without moves that were never seen and have become rare
                 rows = np.where((counts == 0) & (rows < 1e-4), SMALLEST, rows)
             rows = search(counts, reward, mean, gap, rows / rows.sum(1, keepdims=True))
-            good, found = admitted(rows, reward, mean, gap)
+            good, result = admitted(rows, reward, mean, gap)
             before, cost = cost, divergence(counts, rows)
-            least = min(least, (cost, found)) if good else least
+            least = min(least, (cost, result)) if good else least
             if number > 2 and good and abs(cost - before) < 1e-8 * max(1, cost):
                 break
     return least
@@ -206,7 +203,7 @@ def likeliest_mean(counts, reward, gap=0.0, starts=8, seed=0):
     if gap > 0:
         return nearest(counts, reward, min(reward), gap, starts, rng)[1]
     states = np.arange(len(reward))
-    before, after = (each.ravel() for each in np.meshgrid(states, states, indexing="ij"))
+    before, after = (item.ravel() for item in np.meshgrid(states, states, indexing="ij"))
     flow = [(before == s) * 1.0 - (after == s) for s in states]
     departures = counts.sum(1)
     rows = [

@@ -64,13 +64,13 @@ def iterate(worth, states, tolerance, u=None, waiting=0.0, most=1000, among=None
     inside = np.ones(states, bool) if among is None else among
     sweeps, wide = 0, True
     while wide and sweeps < most:
-        each, sweeps = worth(u), sweeps + 1
-        change = each.max(0) - u
+        item, sweeps = worth(u), sweeps + 1
+        change = item.max(0) - u
         u = u + (1 - waiting) * change
         u = np.where(inside, u - u[inside].min(), 0)
         wide = np.ptp(change[inside]) >= tolerance
-    ordered = np.sort(each, axis=0)
-    actions = (each >= each.max(0) - 1e-12).argmax(0)
+    ordered = np.sort(item, axis=0)
+    actions = (item >= item.max(0) - 1e-12).argmax(0)
     change = change[inside]
     return actions, (change.max() + change.min()) / 2, u, ordered[-1] - ordered[-2], sweeps
 
@@ -107,7 +107,7 @@ def optimistic(kind, counts, reward, t, here, rewards="learned", delta=0.05):
     r = reward if rewards == "known" else np.minimum(1, np.where(N > 0, reward, 0) + off)
 
     def worth(u):
-        found = np.zeros((A, S))
+        result = np.zeros((A, S))
         for a in range(A):
             for s in range(S):
                 if N[a, s] == 0 or (kind == "UCRL2" and d[a, s] >= 2):
@@ -118,8 +118,8 @@ def optimistic(kind, counts, reward, t, here, rewards="learned", delta=0.05):
                     q = best_in_kl(p[a, s], d[a, s], u)
                 else:
                     q = best_in_box(low[a, s], high[a, s], u)
-                found[a, s] = r[a, s] + q @ u
-        return found
+                result[a, s] = r[a, s] + q @ u
+        return result
 
     return iterate(worth, S, 1 / math.sqrt(t), among=among)
 
@@ -173,12 +173,8 @@ def ucbvi(counts, visits, before, reward, H, n, bonus, delta=0.05, scale=1.0):
                     b = 7 * H * L / math.sqrt(N)
                 else:
                     variance = p @ V[h + 1] ** 2 - (p @ V[h + 1]) ** 2
-                    least = [
-                        min(1e4 * H**3 * S**2 * A * L**2 / visits[h + 1, y], H**2)
-                        if h + 1 < H and visits[h + 1, y]
-                        else H**2
-                        for y in range(S)
-                    ]
+                    met = visits[h + 1] if h + 1 < H else np.zeros(S)
+                    least = [min(1e4 * H**3 * S**2 * A * L**2 / n, H**2) if n else H**2 for n in met]
                     b = math.sqrt(8 * L * max(variance, 0) / N) + 14 * H * L / (3 * N) + math.sqrt(8 / N * (p @ least))
                 Q[h, a, s] = min(before[h, a, s], H, reward[a, s] + p @ V[h + 1] + scale * b)
         V[h] = Q[h].max(0)

@@ -18,21 +18,21 @@ def solved(rows, paid, discount):
 
 def adaptive_greedy(active, passive, earned, kept, discount=None):
     """Of the states not yet found, always the one where the least subsidy makes a round without a play as good."""
-    S, found, last = len(earned), {}, 0.0
+    S, result, last = len(earned), {}, 0.0
     b = 1 if discount is None else discount
     for _ in range(S):
-        rows = np.array([passive[s] if s in found else active[s] for s in range(S)])
-        paid = np.array([kept[s] if s in found else earned[s] for s in range(S)])
-        one, other = (solved(rows, paid + m * np.array([s in found for s in range(S)]), discount) for m in (0, 1))
+        rows = np.array([passive[s] if s in result else active[s] for s in range(S)])
+        paid = np.array([kept[s] if s in result else earned[s] for s in range(S)])
+        one, other = (solved(rows, paid + m * np.array([s in result for s in range(S)]), discount) for m in (0, 1))
         least, place = math.inf, None
         for s in range(S):
             move = b * (active[s] - passive[s])
             loss = 1 - move @ (other - one)
             worth = (earned[s] - kept[s] + move @ one) / loss if loss > 1e-6 else 1e30
-            if s not in found and worth < least:
+            if s not in result and worth < least:
                 least, place = worth, s
-        last = found[place] = last if least == 1e30 else least
-    return np.array([found[s] for s in range(S)])
+        last = result[place] = last if least == 1e30 else least
+    return np.array([result[s] for s in range(S)])
 
 
 def index_of_arm(rows, reward, cost, paid, discount):
@@ -42,10 +42,7 @@ def index_of_arm(rows, reward, cost, paid, discount):
 
 
 def optimistic_arm(counts, reward, arms, number, price, paid, eta, scale, discount):
-    """The best rows [2, S, S] near those counted, by sweeps until nothing changes any more.
-
-    None where two states are worth so nearly the same that rounding decides to which of them the rows lead.
-    """
+    """The best rows [2, S, S] near those counted; None where rounding decides to which of two states they lead."""
     S = len(reward)
     value, best = np.zeros(S), np.zeros((2, S, S))
     while True:

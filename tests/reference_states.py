@@ -118,11 +118,7 @@ def optimum(transition, reward, state, radius):
 
 
 def stationary_mean_upper(transition, reward, state, radius):
-    """Return the largest stationary mean over rows q in place of a state's, with KL(transition[state] || q) <= radius.
-
-    A cycle from the state back to itself collects reward[state] + <q, h> in 1 + <q, g> plays, and its mean is the
-    quotient.
-    """
+    """Return the largest stationary mean over rows q in place of a state's, with KL(own row || q) <= radius."""
     rows = tuple(tuple(float(mass) for mass in row) for row in transition)
     return optimum(rows, tuple(float(value) for value in reward), state, float(radius))
 

@@ -69,13 +69,7 @@ def play_command(folder):
         runpy.run_module("experiments.tune", run_name="__main__")
 
 
-PLAYED = {
-    "sweep": play_sweep,
-    "loop": play_loop,
-    "survey": play_survey,
-    "search": play_search,
-    "command": play_command,
-}
+PLAYED = {"sweep": play_sweep, "loop": play_loop, "survey": play_survey, "search": play_search, "command": play_command}
 
 
 def contents(folder):
@@ -125,7 +119,7 @@ class Trials:
                 timer.cancel()
                 timer.join()
                 if sent and sent[0] < finished:
-                    warned = [each for each in said if issubclass(each.category, StoppedWarning)]
+                    warned = [item for item in said if issubclass(item.category, StoppedWarning)]
                     ended = "warned" if warned else "LOST"
             except KeyboardInterrupt:
                 ended = "KeyboardInterrupt"

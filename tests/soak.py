@@ -39,17 +39,13 @@ def cases(runs):
     from jaxbandit.families.table import tabulated
 
     states = np.array([0.0, 0.5, 1.0])
-    moves = np.array([[[0.8, 0.1, 0.1], [0.3, 0.4, 0.3], [each, 0.2, 0.8 - each]] for each in (0.1, 0.2, 0.3)])
+    moves = np.array([[[0.8, 0.1, 0.1], [0.3, 0.4, 0.3], [item, 0.2, 0.8 - item]] for item in (0.1, 0.2, 0.3)])
     table = tabulated(np.array([[0.9, 0.1], [0.2, 0.8]]), np.array([0.0, 1.0]))
-    gaussian = KLUCB(family=families.Gaussian())
+    arms, gaussian = two_state([0.5, 0.4, 0.3], [0.4, 0.5, 0.6]), KLUCB(family=families.Gaussian())
     common = {"runs": runs, "horizon": 20_000, "times": np.geomspace(10, 20_000, 20).astype(int)}
     return {
         "three states": {"scenarios": environments.markov(moves, states), "policies": {"IMED-MC": IMEDMC()}, **common},
-        "table": {
-            "scenarios": two_state([0.5, 0.4, 0.3], [0.4, 0.5, 0.6]),
-            "policies": {"KL-UCB": KLUCB(family=table)},
-            **common,
-        },
+        "table": {"scenarios": arms, "policies": {"KL-UCB": KLUCB(family=table)}, **common},
         "Gaussian": {"scenarios": environments.gaussian([0.5, 0.4, 0.3]), "policies": {"KL-UCB": gaussian}, **common},
     }
 
@@ -68,7 +64,7 @@ def processes_of(parent):
         numbers = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
     except OSError:
         return []
-    return [int(each) for each in numbers if b"spawn_main" in _file(each, "cmdline")]
+    return [int(item) for item in numbers if b"spawn_main" in _file(item, "cmdline")]
 
 
 def megabytes(process):
@@ -121,7 +117,7 @@ class Soak:
             time.sleep(0.5)
             for process in (call.pid, *processes_of(call.pid)):
                 self.memory[process].append((self.now(), megabytes(process)))
-            self.orphans = {each: since for each, since in self.orphans.items() if _file(each, "cmdline")}
+            self.orphans = {item: since for item, since in self.orphans.items() if _file(item, "cmdline")}
             if fault == "nothing" and not undisturbed and time.time() > due and processes_of(call.pid):
                 fault = self.random.choice(KINDS)
                 self.disturb(call, fault)

@@ -182,8 +182,8 @@ def test_hidden_arms(name):
     np.testing.assert_allclose(arms.emission, [[[1 - error, error], [error, 1 - error]]] * 5, rtol=1e-12)
     np.testing.assert_array_equal(arms.reward, [[0, 1]] * 5)
     np.testing.assert_allclose(arms.means(), np.array(MEANS) * (1 - 2 * error) + error, rtol=1e-9)
-    shown = atlas[name].make(initial_state=1).pairs.initial
-    np.testing.assert_allclose(shown, [[0, 0, error, 1 - error]] * 5, rtol=1e-12)
+    view = atlas[name].make(initial_state=1).pairs.initial
+    np.testing.assert_allclose(view, [[0, 0, error, 1 - error]] * 5, rtol=1e-12)
 
 
 def test_cycles_go_round():
@@ -220,8 +220,8 @@ def test_seldom_clicked():
     """Six headlines over nine segments, of equal lengths."""
     arms = atlas["Besson 5"].arms
     assert arms.breaks.tolist() == list(range(1001, 9001, 1000))
-    found = (1000 * arms.segments.means).round(9).astype(int).tolist()
-    assert found == [
+    result = (1000 * arms.segments.means).round(9).astype(int).tolist()
+    assert result == [
         *[[71, 41, 32, 30, 20, 11], [55, 53, 32, 30, 8, 11], [40, 63, 32, 30, 8, 11], [40, 42, 43, 30, 8, 11]],
         *[[30, 32, 55, 30, 8, 11], [30, 32, 20, 30, 8, 21], [20, 22, 20, 45, 8, 21], [20, 22, 20, 57, 8, 11]],
         [20, 22, 34, 57, 22, 11],
@@ -328,17 +328,17 @@ def test_published_figures():
     first, *rest = MEANS
     known = sum((first - m) / (m * math.log(m / first) + (1 - m) * math.log((1 - m) / (1 - first))) for m in rest)
     assert [*atlas["i.i.d. scenario 1"].published.values()] == [round(known, 2)]
-    found = {name for name in atlas if atlas[name].published}
-    assert found == {"scenario 1", "scenario 2", "i.i.d. scenario 1", "Besson 1", "Besson 2", "circular"}
+    result = {name for name in atlas if atlas[name].published}
+    assert result == {"scenario 1", "scenario 2", "i.i.d. scenario 1", "Besson 1", "Besson 2", "circular"}
     assert [*atlas["circular"].published.values()] == [-0.5, 0.5, 1, -1]
     of_klucb = [atlas[f"Besson {number}"].published["KL-UCB"] for number in (1, 2)]
     assert of_klucb == [270, 162]
 
 
 def test_an_entry_says_where_it_comes_from_and_what_it_is_for():
-    for name, each in atlas.items():
-        assert each.name == name and each.source.endswith(".") and each.purpose[-1] in ".?"
-        assert len(each.purpose) <= 100  # the table stays readable
+    for name, item in atlas.items():
+        assert item.name == name and item.source.endswith(".") and item.purpose[-1] in ".?"
+        assert len(item.purpose) <= 100  # the table stays readable
 
 
 def test_looking_up_and_showing():

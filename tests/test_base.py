@@ -76,10 +76,7 @@ def test_calls_that_jax_traces_are_refused():
 
 
 def test_text_is_short():
-    """Of arms with many numbers their shapes and ranges, of few the numbers; of thresholds and tables nothing."""
-    few, many = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55]), jaxbandit.random_arms(jax.random.key(0), 20, 5)
-    assert "transition=[[[0.5, 0.5], [0.4, 0.6]], [[0.6, 0.4], [0.55, 0.45]]]" in repr(few)
-    assert f"transition=float64[20, 5, 5] from {many.transition.min():.4g} to" in repr(many)
+    many = jaxbandit.random_arms(jax.random.key(0), 20, 5)
     hidden = jaxbandit.environments.hidden(many.transition, np.full((20, 5, 5), 0.2), np.arange(5.0))
     for arms in (many, hidden, jaxbandit.environments.beta(np.ones(30), np.ones(30)), jaxbandit.Gittins.of(many, 0.9)):
         assert len(repr(arms)) < 500 and "threshold" not in repr(arms) and "\n" not in repr(arms)

@@ -38,13 +38,13 @@ def optimum(environment, rounds):
     def value(left, arms):
         if left == 0:
             return 0.0
-        found = []
+        result = []
         for arm, (known, ago) in enumerate(arms):
             chance = belief(arm, known, ago + 1)[1]
             later = [(state, since + 1) for state, since in arms]
-            nexts = [value(left - 1, (*later[:arm], (shown, 0), *later[arm + 1 :])) for shown in (0, 1)]
-            found.append(chance * (1 + nexts[1]) + (1 - chance) * nexts[0])
-        return max(found)
+            nexts = [value(left - 1, (*later[:arm], (view, 0), *later[arm + 1 :])) for view in (0, 1)]
+            result.append(chance * (1 + nexts[1]) + (1 - chance) * nexts[0])
+        return max(result)
 
     return value(rounds, ((None, 0),) * len(transition))
 
@@ -55,9 +55,9 @@ def expected_reward(policy, environment, rounds):
     words = np.array(list(itertools.product((0, 1), repeat=rounds)))
 
     def one(word):
-        def body(state, shown):
+        def body(state, view):
             arms = top_arms(policy.scores(None, state, 1)[0], 1)
-            feedback = Feedback(arms, jnp.zeros(1, jnp.int32), shown[None], jnp.zeros(1), 1)
+            feedback = Feedback(arms, jnp.zeros(1, jnp.int32), view[None], jnp.zeros(1), 1)
             return policy.update(state, feedback), arms[0]
 
         return jax.lax.scan(body, policy.init(reward), word)[1]
@@ -65,10 +65,10 @@ def expected_reward(policy, environment, rounds):
     played = np.asarray(jax.jit(jax.vmap(one))(jnp.asarray(words, jnp.int32)))
     beliefs = np.broadcast_to(environment.initial, (len(words), *environment.initial.shape)).copy()
     likely, here = np.ones(len(words)), np.arange(len(words))
-    for arm, shown in zip(played.T, words.T, strict=True):
+    for arm, view in zip(played.T, words.T, strict=True):
         beliefs = np.einsum("wks,kst->wkt", beliefs, environment.transition)
-        likely *= beliefs[here, arm, shown]
-        beliefs[here, arm] = np.eye(2)[shown]
+        likely *= beliefs[here, arm, view]
+        beliefs[here, arm] = np.eye(2)[view]
     np.testing.assert_allclose(likely.sum(), 1)
     return float(likely @ words.sum(1))
 
@@ -92,10 +92,7 @@ def test_myopic_against_the_tree(pairs, rounds, best_reward, myopic):
 
 
 def index_by_bisection(w, p01, p11, d, most=150):
-    """The subsidy at which playing and waiting are worth the same, by value iteration on all beliefs that can follow.
-
-    These are w, p01 and p11 after any number of rounds of waiting; after `most` they stay where they are.
-    """
+    """The subsidy at which playing and waiting are worth the same, by value iteration on w, p01 and p11."""
     orbit = [w, p01, p11]
     beliefs = np.array([orbit] + [orbit := [p01 + (p11 - p01) * x for x in orbit] for _ in range(most)])
     following = np.minimum(np.arange(most + 1) + 1, most)
@@ -154,11 +151,11 @@ def test_index_in_float32_near_discount_1(p01, p10, discount):
     p01, p10 = np.float32(p01), np.float32(p10)
     waiting = p01 / (p01 + p10) * (1 - (1 - p01 - p10) ** np.arange(2, 30, 3))
     beliefs = np.append(waiting, np.linspace(p01, 1 - p10, 12)).astype(np.float32)
-    found = whittle(jnp.asarray(beliefs), p01, p10, jnp.float32(discount))
-    assert found.dtype == jnp.float32
+    result = whittle(jnp.asarray(beliefs), p01, p10, jnp.float32(discount))
+    assert result.dtype == jnp.float32
     with mp.workdps(50):
         expected = [float(index_of_50_digits(float(w), float(p01), float(p10), discount)) for w in beliefs]
-    np.testing.assert_allclose(found, expected, atol=2e-6)
+    np.testing.assert_allclose(result, expected, atol=2e-6)
 
 
 # beliefs
@@ -175,19 +172,16 @@ def test_beliefs_are_those_of_a_loop(passive):
     for t in range(60):
         scores = [expected[k] @ active[k] @ arms.reward[k] for k in range(4)]
         np.testing.assert_allclose(policy.scores(None, state, t)[0], scores, rtol=2e-6)
-        played, shown = random.permutation(4)[:2], random.integers(3, size=2)
-        given = [jnp.asarray(x, jnp.int32) for x in (played, shown, shown)]
-        state = update(state, Feedback(*given, jnp.zeros(2), 1))
+        played, view = random.permutation(4)[:2], random.integers(3, size=2)
+        inputs = [jnp.asarray(x, jnp.int32) for x in (played, view, view)]
+        state = update(state, Feedback(*inputs, jnp.zeros(2), 1))
         expected = np.einsum("ks,kst->kt", expected, left if passive else active)
-        expected[played] = np.eye(3)[shown]
+        expected[played] = np.eye(3)[view]
 
 
 @pytest.mark.parametrize(
     ("transition", "emission", "words"),
-    [
-        (TWO, (0.2, 0.7), {"": 0.3666666667, "0110": 0.3801433094, "111": 0.5560288809}),
-        (THREE, (0.1, 0.5, 0.9), {}),
-    ],
+    [(TWO, (0.2, 0.7), {"": 0.3666666667, "0110": 0.3801433094, "111": 0.5560288809}), (THREE, (0.1, 0.5, 0.9), {})],
 )
 def test_hidden_beliefs(transition, emission, words):
     """Against the vectors, and against the sum over all hidden paths for every word of up to five symbols."""
@@ -209,13 +203,13 @@ def test_hidden_beliefs(transition, emission, words):
                 for symbol in word:
                     chance = float(scores(state)[0])
                     log += np.log(chance if symbol else 1 - chance)
-                    given = [jnp.array([x], jnp.int32) for x in (0, 0, symbol)]
-                    state = update(state, Feedback(*given, jnp.zeros(1), 1))
-                found = scores(state)
-                np.testing.assert_allclose(found[0], probability((*word, 1)) / probability(word), rtol=1e-12)
-                assert float(found[1]) == other  # rested: what is not played stays
+                    inputs = [jnp.array([x], jnp.int32) for x in (0, 0, symbol)]
+                    state = update(state, Feedback(*inputs, jnp.zeros(1), 1))
+                result = scores(state)
+                np.testing.assert_allclose(result[0], probability((*word, 1)) / probability(word), rtol=1e-12)
+                assert float(result[1]) == other  # rested: what is not played stays
                 np.testing.assert_allclose(log, np.log(probability(word)), atol=1e-12)
-                logs["".join(map(str, word))] = float(found[0]), log
+                logs["".join(map(str, word))] = float(result[0]), log
     for word, expected in words.items():
         np.testing.assert_allclose(logs[word][0], expected, rtol=2e-10)
     if words:
@@ -224,8 +218,8 @@ def test_hidden_beliefs(transition, emission, words):
 
 def test_what_cannot_be_shown_leaves_the_belief_a_law():
     policy = HiddenMyopic([TWO] * 2, [[[1.0, 0.0], [1.0, 0.0]]] * 2, [[0.5, 0.5]] * 2)
-    given = [jnp.array([x], jnp.int32) for x in (0, 0, 1)]
-    state = policy.update(policy.init(jnp.array([[0.0, 1.0]] * 2)), Feedback(*given, jnp.zeros(1), 1))
+    inputs = [jnp.array([x], jnp.int32) for x in (0, 0, 1)]
+    state = policy.update(policy.init(jnp.array([[0.0, 1.0]] * 2)), Feedback(*inputs, jnp.zeros(1), 1))
     np.testing.assert_allclose(state.beliefs.sum(-1), 1, rtol=1e-6)
 
 

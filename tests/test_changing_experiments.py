@@ -14,9 +14,9 @@ from experiments.reports.growth import slope
 
 
 def test_what_is_planned_has_the_numbers_of_the_sources():
-    told = policies.forgetful(10_000, 2)
-    assert told["KL-UCB, window"].memory.length == 429 == told["SW-UCB"].length()
-    assert told["KL-UCB, discount"].memory.discount == pytest.approx(0.9964644661)
+    text = policies.forgetful(10_000, 2)
+    assert text["KL-UCB, window"].memory.length == 429 == text["SW-UCB"].length()
+    assert text["KL-UCB, discount"].memory.discount == pytest.approx(0.9964644661)
     assert growth.policies(10_000, 3)["KL-UCB, window"].memory.length == 249
     planned = thesis.cases({"key": jax.random.key(0), "runs": 2, "horizon": 7})
     for name in thesis.PROBLEMS:
@@ -65,12 +65,12 @@ def test_a_table_beside_ours(monkeypatch):
     monkeypatch.setattr(thesis, "SAME", {"KL-UCB": "KL-UCB", "KL-UCB, sliding window": "KL-UCB, window"})
     cases = thesis.cases({"key": jax.random.key(0), "runs": 100, "horizon": 1})
     results = {name: jaxbandit.simulate(**case) for name, case in cases.items()}
-    found = {(row["problem"], row["policy"]): row for row in thesis.table(results)}
+    result = {(row["problem"], row["policy"]): row for row in thesis.table(results)}
     for number, (plain, window) in enumerate([(270, 177), (162, 182)], 1):
         for label, published in (("KL-UCB", plain), ("KL-UCB, sliding window", window)):
-            row = found[f"Besson {number}", label]
+            row = result[f"Besson {number}", label]
             assert row["published"] == f"{published}" and row["verdict"] == "agrees"
-    assert found["Besson 1", "KL-UCB, told the breaks"]["published"] == "-"
+    assert result["Besson 1", "KL-UCB, told the breaks"]["published"] == "-"
 
 
 def test_the_price_of_safety(monkeypatch):

@@ -10,28 +10,10 @@ import pytest
 from scipy import special, stats
 
 import jaxbandit
-from jaxbandit import (
-    IMED,
-    KLUCB,
-    UCB1,
-    Feedback,
-    GradientBandit,
-    Oracle,
-    Result,
-    RoundRobinKLUCB,
-    Task,
-    Thompson,
-    Uniform,
-    bounds,
-    families,
-    metrics,
-    pytree,
-    quantiles,
-    simulate,
-    sweep,
-)
+from jaxbandit import Feedback, Task, bounds, families, metrics, pytree, quantiles, simulate
 from jaxbandit.environments import beta, exponential, gaussian, poisson, uniform
 from jaxbandit.environments.independent import inverse_laws
+from jaxbandit.policies import IMED, KLUCB, UCB1, GradientBandit, Oracle, RoundRobinKLUCB, Thompson, Uniform
 from jaxbandit.policies.parts.memory import Sums, Visits
 from jaxbandit.simulation.asking.contracts import check_task
 from jaxbandit.sums import TwoFloats, add_rewards, no_sums
@@ -66,17 +48,17 @@ def everywhere():
     """Bits on both sides, from the middle to the last tail."""
     parts = [words(40, zeros, above, zeros) for zeros in (0, 0, 1, 3, 10, 24, 40, 55, 62) for above in (0, 1)]
     ends = [(jnp.full(1, a, jnp.uint32), jnp.full(1, b, jnp.uint32)) for a, b in ((0, 0), (2**31, 0), (2**31 - 1, -1))]
-    return [jnp.concatenate(each) for each in zip(*parts, *[(a, b) for a, b in ends], strict=True)]
+    return [jnp.concatenate(item) for item in zip(*parts, *[(a, b) for a, b in ends], strict=True)]
 
 
 @pytest.mark.parametrize("name", ["normal", "exponential", "log_odds"])
 def test_quantiles_against_mpmath(name, accuracy):
     """In float32, on both sides, to probabilities of 2^-64."""
     bits = everywhere()
-    found = np.asarray(jax.jit(lambda *bits: getattr(quantiles, name)(bits, jnp.float32))(*bits), float)
+    answer = np.asarray(jax.jit(lambda *bits: getattr(quantiles, name)(bits, jnp.float32))(*bits), float)
     worst = 0.0
     with mp.workdps(50):
-        for above, tail, value in zip(*tails(bits), found, strict=True):
+        for above, tail, value in zip(*tails(bits), answer, strict=True):
             p = mp.mpf(tail) / 2**64
             if name == "normal":
                 size = mp.findroot(lambda z, p=p: mp.ncdf(-z) / p - 1, -special.ndtri(float(p)))
@@ -99,13 +81,13 @@ def test_poisson_draws_are_exact(mean):
         near = [int(mp.nint(threshold)) for threshold in exact]
         assert all(abs(threshold - exactly) <= 0.51 for threshold, exactly in zip(near, exact, strict=True))
     bits = everywhere()
-    given = [int(a) << 32 | int(b) for a, b in zip(*bits, strict=True)]
-    given += [n - less for n in near if n < 2**64 - 1 for less in (0, 1) if n >= less]
-    given = np.array(given, np.uint64)
+    inputs = [int(a) << 32 | int(b) for a, b in zip(*bits, strict=True)]
+    inputs += [n - less for n in near if n < 2**64 - 1 for less in (0, 1) if n >= less]
+    inputs = np.array(inputs, np.uint64)
     law = poisson([mean, 1.0]).law
-    pair = (given >> np.uint64(32)).astype(np.uint32), given.astype(np.uint32)
-    found = jax.jit(law.draw)(tuple(map(jnp.asarray, pair)), jnp.zeros(len(given), jnp.int32))
-    np.testing.assert_array_equal(found, np.searchsorted(np.array(near, np.uint64), given, side="right"))
+    pair = (inputs >> np.uint64(32)).astype(np.uint32), inputs.astype(np.uint32)
+    answer = jax.jit(law.draw)(tuple(map(jnp.asarray, pair)), jnp.zeros(len(inputs), jnp.int32))
+    np.testing.assert_array_equal(answer, np.searchsorted(np.array(near, np.uint64), inputs, side="right"))
 
 
 SHAPES = [(1.0, 1.0), (0.1, 0.1), (0.01, 3.0), (2.0, 5.0), (30.0, 0.2), (1e4, 2e4), (1e6, 1e6)]
@@ -120,12 +102,12 @@ def test_beta_log_odds_give_their_probability():
             with mp.workdps(40):
                 x = 1 / (1 + mp.exp(-sign * mp.mpf(value)))
                 small = a + b < 100
-                found = (
+                answer = (
                     mp.betainc(first, second, 0, x, regularized=True)
                     if small
                     else special.betainc(first, second, float(x))
                 )
-                assert abs(found * (1 + mp.exp(abs(log_odds))) - 1) < 1e-9, (a, b, log_odds, value)
+                assert abs(answer * (1 + mp.exp(abs(log_odds))) - 1) < 1e-9, (a, b, log_odds, value)
 
 
 def test_beta_draws_are_their_quantiles():
@@ -136,12 +118,12 @@ def test_beta_draws_are_their_quantiles():
     p = tail.astype(float) / 2**64
     odds = np.where(above, 1, -1) * (np.log1p(-p) - np.log(p))
     for arm in range(len(SHAPES)):
-        found = np.asarray(jax.jit(law.draw)(tuple(bits), jnp.full(len(p), arm, jnp.int32)), float)
+        answer = np.asarray(jax.jit(law.draw)(tuple(bits), jnp.full(len(p), arm, jnp.int32)), float)
         exact = inverse_laws._quantile(odds, a[arm], b[arm])
         slope = (
             inverse_laws._quantile(odds * (1 + 1e-6), a[arm], b[arm]) - exact
         )  # of a log-odds that is off by as much
-        error = np.abs(found - special.expit(exact))
+        error = np.abs(answer - special.expit(exact))
         assert (error <= (1e-6 * np.maximum(1, np.abs(exact)) + np.abs(slope)) * special.expit(exact) + 1e-37).all()
         assert (error <= 2e-7 + 1e-6 * np.abs(slope)).all() or a[arm] < 1
 
@@ -251,53 +233,27 @@ def test_a_broken_environment_is_found(what, message):
 def test_the_nth_play_pays_the_same_under_every_policy():
     """Sums of an arm's first n rewards, of all policies and whatever is played beside it: equal bits."""
     policies = {"ucb": UCB1(), "u": Uniform(), "g": GradientBandit(), "t": Thompson(family=families.Gaussian())}
-    found = {}
+    answer = {}
     for plays in (1, 2):
         result = simulate(
-            ARMS["gaussian"], policies, runs=9, horizon=60, times=np.arange(1, 61), plays=plays, progress=False
+            ARMS["gaussian"], policies, runs=9, horizon=60, times=range(1, 61), plays=plays, progress=False
         )
         for label in policies:
             counts, sums = result.visits[label][0, 0, ..., 0], result.recorded["rewards"][label][0, 0]
             for run, t, arm in np.ndindex(counts.shape):
                 place = run, arm, counts[run, t, arm]
-                assert found.setdefault(place, sums[run, t, arm]) == sums[run, t, arm]
+                assert answer.setdefault(place, sums[run, t, arm]) == sums[run, t, arm]
 
 
 ASKED = {"key": jax.random.key(4), "runs": 23, "horizon": 50, "times": [1, 7, 30, 50], "progress": False}
-POLICIES = {
-    "ucb": [UCB1(), UCB1(0.5)],
-    "kl": KLUCB(family=families.Gaussian(2.0)),
-    "t": Thompson(family=families.Gaussian()),
-}
+NORMAL = families.Gaussian()
+POLICIES = {"ucb": [UCB1(), UCB1(0.5)], "kl": KLUCB(family=families.Gaussian(2.0)), "t": Thompson(family=NORMAL)}
 SCENARIOS = {"a": ARMS["gaussian"], "b": gaussian([0.0, 0.3, 0.2])}
 
 
 @pytest.fixture(scope="module")
 def result():
     return simulate(SCENARIOS, POLICIES, **ASKED)
-
-
-def same(left, right, runs=slice(None)):
-    for label in POLICIES:
-        np.testing.assert_array_equal(left.visits[label], right.visits[label][:, :, runs])
-        np.testing.assert_array_equal(left.recorded["rewards"][label], right.recorded["rewards"][label][:, :, runs])
-
-
-@pytest.mark.parametrize(
-    "cut", [{"chunk": 7}, {"tile": 5}, {"devices": jax.devices("cpu")[:1]}, {"tile": 1, "chunk": 13}]
-)
-def test_however_the_work_is_cut(result, cut):
-    same(simulate(SCENARIOS, POLICIES, **ASKED | cut), result)
-    assert result.visits["ucb"].shape == (2, 2, 23, 4, 3, 1) and result.reward.shape == (2, 3, 0)
-
-
-def test_resumed_saved_and_swept(result, tmp_path):
-    half = simulate(SCENARIOS, POLICIES, **ASKED | {"horizon": 30, "times": [1, 7, 30]})
-    half.save(tmp_path / "half.npz")
-    same(simulate(SCENARIOS, POLICIES, **ASKED, resume=Result.load(tmp_path / "half.npz")), result)
-    case = {"scenarios": SCENARIOS, "policies": POLICIES, **ASKED}
-    case.pop("progress")
-    same(sweep({"c": case}, tmp_path / "folder", block=10)["c"], result)
 
 
 def draws_of(environment, run, plays):
@@ -457,14 +413,14 @@ def test_thompson_of_sums_is_that_of_counts():
 
 
 def test_lai_robbins_of_families():
-    found = bounds.lai_robbins(gaussian([1.0, 0.5, 1.0, 0.0], [1.0, 3.0, 0.5, 2.0])).per_arm
-    np.testing.assert_allclose(found, [0, 2 * 9 / 0.5, 0, 2 * 4 / 1.0], rtol=1e-12)
+    answer = bounds.lai_robbins(gaussian([1.0, 0.5, 1.0, 0.0], [1.0, 3.0, 0.5, 2.0])).per_arm
+    np.testing.assert_allclose(answer, [0, 2 * 9 / 0.5, 0, 2 * 4 / 1.0], rtol=1e-12)
     for make in (poisson, exponential):
         means = [3.0, 2.999, 0.5]
-        found = bounds.lai_robbins(make(means)).per_arm
+        answer = bounds.lai_robbins(make(means)).per_arm
         with mp.workdps(40):
             exact = [0] + [float((3 - mp.mpf(m)) / _exact(make, mp.mpf(m), mp.mpf(3))) for m in means[1:]]
-        np.testing.assert_allclose(found, exact, rtol=1e-9)
+        np.testing.assert_allclose(answer, exact, rtol=1e-9)
 
 
 def _exact(make, m, n):

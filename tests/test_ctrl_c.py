@@ -264,9 +264,7 @@ def test_ctrl_c_at_a_terminal_ends_a_pool_of_processes(tmp_path):
         os.killpg(child.pid, signal.SIGINT)
         _, errors = child.communicate(timeout=120)
     assert child.returncode in (130, -signal.SIGINT) and "the same call continues" in errors
-    assert digest(sweep(cases(), folder, progress=False)) == digest(
-        {n: simulate(**case) for n, case in cases().items()}
-    )
+    assert digest(sweep(cases(), folder, progress=False)) == digest({n: simulate(**c) for n, c in cases().items()})
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ def random_process(seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def all_policies(moves: np.ndarray) -> list[np.ndarray]:
-    return [np.array(each) for each in itertools.product(range(len(moves)), repeat=moves.shape[1])]
+    return [np.array(item) for item in itertools.product(range(len(moves)), repeat=moves.shape[1])]
 
 
 def reachable(rows: np.ndarray) -> np.ndarray:
@@ -46,12 +46,12 @@ def reachable(rows: np.ndarray) -> np.ndarray:
     return np.linalg.matrix_power((rows > 0) + np.eye(len(rows)), len(rows)) > 0
 
 
-@pytest.mark.parametrize(("numbers", "gain", "span", "far"), SWIMS, ids=lambda each: str(each) if each == 1 else None)
+@pytest.mark.parametrize(("numbers", "gain", "span", "far"), SWIMS, ids=lambda item: str(item) if item == 1 else None)
 def test_riverswim(numbers, gain, span, far):
     process = riverswim(**numbers)
-    found = optimal(process.transition, process.reward)
-    np.testing.assert_allclose(found.gain, gain, rtol=2e-9)
-    assert found.span == pytest.approx(span, rel=1e-6) and found.policy.min() == 1
+    result = optimal(process.transition, process.reward)
+    np.testing.assert_allclose(result.gain, gain, rtol=2e-9)
+    assert result.span == pytest.approx(span, rel=1e-6) and result.policy.min() == 1
     assert diameter(process.transition) == pytest.approx(far, rel=1e-6)
     assert structure(process.transition).kind == "communicating"
 
@@ -64,11 +64,11 @@ def test_gain_and_bias_are_what_small_discounts_of_the_future_leave():
         every = np.arange(moves.shape[1])
         for policy in all_policies(moves)[:8]:
             rows, paid = moves[policy, every], reward[policy, every]
-            found = long_run(moves, reward, policy)
+            result = long_run(moves, reward, policy)
             value = np.linalg.solve(np.eye(len(rows)) - discount * rows, paid)
-            np.testing.assert_allclose((1 - discount) * value, found.gain, atol=1e-3)
-            np.testing.assert_allclose(found.gain + found.bias, paid + rows @ found.bias, atol=1e-9)
-            np.testing.assert_allclose(value - found.gain / (1 - discount), found.bias, atol=1e-2)
+            np.testing.assert_allclose((1 - discount) * value, result.gain, atol=1e-3)
+            np.testing.assert_allclose(result.gain + result.bias, paid + rows @ result.bias, atol=1e-9)
+            np.testing.assert_allclose(value - result.gain / (1 - discount), result.bias, atol=1e-2)
 
 
 @pytest.mark.parametrize("seed", CASES)
@@ -76,20 +76,20 @@ def test_no_policy_has_a_larger_gain(seed):
     """All policies, and the linear programme that is dual to them: least g with g >= P_a g and g + h >= r_a + P_a h."""
     moves, reward = random_process(seed)
     actions, states = reward.shape
-    found = optimal(moves, reward)
+    result = optimal(moves, reward)
     gains = np.array([long_run(moves, reward, policy).gain for policy in all_policies(moves)])
-    np.testing.assert_allclose(found.gain, gains.max(0), rtol=1e-9)
-    np.testing.assert_allclose(long_run(moves, reward, found.policy).gain, found.gain, rtol=1e-12)
+    np.testing.assert_allclose(result.gain, gains.max(0), rtol=1e-9)
+    np.testing.assert_allclose(long_run(moves, reward, result.policy).gain, result.gain, rtol=1e-12)
     leaving = (moves - np.eye(states)).reshape(-1, states)
     rounds = np.tile(np.eye(states), (actions, 1))
     above = np.block([[leaving, np.zeros_like(leaving)], [-rounds, leaving]])
     costs = np.r_[np.ones(states), np.zeros(states)]
     limits = np.r_[np.zeros(len(leaving)), -reward.reshape(-1)]
     solved = linprog(costs, A_ub=above, b_ub=limits, bounds=(None, None))
-    np.testing.assert_allclose(solved.x[:states], found.gain, atol=1e-7)
+    np.testing.assert_allclose(solved.x[:states], result.gain, atol=1e-7)
     if structure(moves).kind != "multichain":
-        assert np.ptp(found.gain) < 1e-9
-    solves_both_equations(moves, reward, found)
+        assert np.ptp(result.gain) < 1e-9
+    solves_both_equations(moves, reward, result)
 
 
 def solves_both_equations(moves, reward, found):
@@ -103,10 +103,10 @@ def solves_both_equations(moves, reward, found):
 def test_an_action_that_loses_gain_has_no_part_in_the_equation_of_the_bias():
     """State 0 pays 1 for ever, or 100 once and then nothing: with all actions the equation would not hold."""
     moves, reward = np.array([[[1.0, 0], [0, 1]], [[0, 1], [0, 1]]]), np.array([[1.0, 0], [100, 0]])
-    found = optimal(moves, reward)
-    assert found.gain.tolist() == [1, 0] and found.policy[0] == 0
-    solves_both_equations(moves, reward, found)
-    assert (reward + moves @ found.bias).max(0)[0] > found.gain[0] + found.bias[0] + 90
+    result = optimal(moves, reward)
+    assert result.gain.tolist() == [1, 0] and result.policy[0] == 0
+    solves_both_equations(moves, reward, result)
+    assert (reward + moves @ result.bias).max(0)[0] > result.gain[0] + result.bias[0] + 90
 
 
 def test_no_policy_collects_more_in_an_episode():
@@ -114,15 +114,15 @@ def test_no_policy_collects_more_in_an_episode():
     for seed in range(5):
         random = np.random.default_rng(seed)
         moves, reward = random.dirichlet(np.ones(2), (2, 2)), random.random((2, 2))
-        found = episodes(moves, reward, 3)
+        result = episodes(moves, reward, 3)
         values = []
         for plan in itertools.product(all_policies(moves), repeat=3):
             value = np.zeros(2)
             for policy in reversed(plan):
                 value = reward[policy, range(2)] + moves[policy, range(2)] @ value
             values.append(value)
-        np.testing.assert_allclose(found.values[0], np.max(values, axis=0), rtol=1e-12)
-        np.testing.assert_array_equal(found.policy[2], reward.argmax(0))
+        np.testing.assert_allclose(result.values[0], np.max(values, axis=0), rtol=1e-12)
+        np.testing.assert_array_equal(result.policy[2], reward.argmax(0))
 
 
 @pytest.mark.parametrize("seed", CASES)
@@ -158,10 +158,10 @@ def corridor(states: int, forth: float = 0.9) -> np.ndarray:
 def test_diameter_of_a_long_corridor():
     """By the recursion of a birth and death chain."""
     step, far = 0.0, 0.0
-    for _ in range(399):
+    for _ in range(199):
         step = (1 + 0.1 * step) / 0.9  # from a state to the next one up
         far += step
-    assert diameter(corridor(400)) == pytest.approx(far, rel=1e-9)
+    assert diameter(corridor(200)) == pytest.approx(far, rel=1e-9)
 
 
 @pytest.mark.parametrize("states", [2, 7, 30])
@@ -175,8 +175,8 @@ def test_diameter_is_that_of_a_linear_programme(states):
         for target in range(states):
             others = np.flatnonzero(np.arange(states) != target)
             leaving = (np.eye(states) - moves)[:, others][:, :, others].reshape(-1, states - 1)
-            found = linprog(-np.ones(states - 1), A_ub=leaving, b_ub=np.ones(len(leaving)), bounds=(0, None))
-            far = max(far, found.x.max())
+            result = linprog(-np.ones(states - 1), A_ub=leaving, b_ub=np.ones(len(leaving)), bounds=(0, None))
+            far = max(far, result.x.max())
         assert diameter(moves) == pytest.approx(far, rel=1e-7)
         assert diameter(moves) == hitting_times(moves).max()
 
@@ -197,22 +197,22 @@ def test_how_states_communicate(seed):
     by_policy = [chains.recurrent_classes(moves[policy, range(states)]) for policy in all_policies(moves)]
     stays = sorted({s for classes in by_policy for states in classes for s in states})
     ways = reachable(moves.sum(0))
-    found = structure(moves)
-    assert found.transient == [s for s in range(states) if s not in stays]
-    assert sorted(s for states in found.classes for s in states) == stays
+    result = structure(moves)
+    assert result.transient == [s for s in range(states) if s not in stays]
+    assert sorted(s for states in result.classes for s in states) == stays
     one_class = ways[np.ix_(stays, stays)].all()
     expected = "multichain" if not one_class else "weakly communicating"
     expected = "communicating" if ways.all() else expected
     expected = "ergodic" if all(classes == [list(range(states))] for classes in by_policy) else expected
-    assert found.kind == expected and (len(found.classes) == 1) == (expected != "multichain")
+    assert result.kind == expected and (len(result.classes) == 1) == (expected != "multichain")
 
 
 def test_rare_moves_keep_their_digits():
     """Between two classes that are left once in 10^9 rounds, the gain is a mean by how often each is left."""
     rows = np.array([[[1 - 1e-9, 1e-9], [3e-9, 1 - 3e-9]]])
-    found = long_run(rows, [[1.0, 0.0]], [0, 0])
-    np.testing.assert_allclose(found.gain, 0.75, rtol=1e-12)
-    np.testing.assert_allclose(found.bias, [0.25 / 4e-9, -0.75 / 4e-9], rtol=1e-7)
+    result = long_run(rows, [[1.0, 0.0]], [0, 0])
+    np.testing.assert_allclose(result.gain, 0.75, rtol=1e-12)
+    np.testing.assert_allclose(result.bias, [0.25 / 4e-9, -0.75 / 4e-9], rtol=1e-7)
     np.testing.assert_allclose(hitting_times(rows), [[0, 1e9], [1 / 3e-9, 0]], rtol=1e-9)
 
 
@@ -233,6 +233,6 @@ def test_what_is_wrong_is_said(call, message):
 def test_a_gain_that_takes_long_to_come_to():
     """Half a unit for ever, or nothing until a state that pays one for ever, a million rounds away."""
     moves = np.array([np.eye(2), [[1 - 1e-6, 1e-6], [0, 1]]])
-    found = optimal(moves, [[0.5, 1.0], [0.0, 1.0]])
-    assert found.policy[0] == 1 and found.gain.tolist() == [1, 1]
-    np.testing.assert_allclose(found.bias, [-1e6, 0], rtol=1e-9)
+    result = optimal(moves, [[0.5, 1.0], [0.0, 1.0]])
+    assert result.policy[0] == 1 and result.gain.tolist() == [1, 1]
+    np.testing.assert_allclose(result.bias, [-1e6, 0], rtol=1e-9)

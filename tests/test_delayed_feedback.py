@@ -28,10 +28,10 @@ PROCESS = environments.riverswim(3)
 GAUSSIAN = environments.gaussian([0.5, 0.2, 0.0], 1.0)
 
 
-begin = jax.jit(lambda thing, *given: thing.init(*given))
-asked = jax.jit(lambda policy, *given: policy.scores(*given))
-update = jax.jit(lambda policy, *given: policy.update(*given))
-step = jax.jit(lambda environment, *given: environment.step(*given))
+begin = jax.jit(lambda thing, *inputs: thing.init(*inputs))
+asked = jax.jit(lambda policy, *inputs: policy.scores(*inputs))
+update = jax.jit(lambda policy, *inputs: policy.update(*inputs))
+step = jax.jit(lambda environment, *inputs: environment.step(*inputs))
 
 
 def loop(environment, policy, run, rounds, plays=1, shuffle=False, delay=0, batch=1):
@@ -60,6 +60,7 @@ def loop(environment, policy, run, rounds, plays=1, shuffle=False, delay=0, batc
     return played
 
 
+WHITTLE = jaxbandit.PosteriorWhittle([0.0, 0.1, 0.2], "played")
 CASES = {
     "klucb": (ARMS, KLUCB(), {"delay": 3}),
     "ucb1-two-plays": (ARMS, UCB1(), {"delay": 2, "batch": 3, "plays": 2, "shuffle": True}),
@@ -72,11 +73,7 @@ CASES = {
     "dsee": (ARMS, jaxbandit.DSEE(), {"delay": 3, "shuffle": True}),
     "rca": (RESTLESS, jaxbandit.RCA(), {"delay": 1, "batch": 2}),
     "psrl": (PROCESS, jaxbandit.PSRL(tsde=True), {"delay": 2, "batch": 3}),
-    "posterior-whittle": (
-        OBSERVED,
-        jaxbandit.PosteriorWhittle([0.0, 0.1, 0.2], "played"),
-        {"delay": 2, "batch": 3, "shuffle": True},
-    ),
+    "posterior-whittle": (OBSERVED, WHITTLE, {"delay": 2, "batch": 3, "shuffle": True}),
     "imedrl": (PROCESS, jaxbandit.IMEDRL(), {"delay": 3, "shuffle": True}),
     # who learns rewards does the same for long, whether they are late or not
     "tucrl": (PROCESS, jaxbandit.TUCRL(rewards="known"), {"delay": 3}),
@@ -86,23 +83,18 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_the_arms_are_those_of_a_loop_with_a_list(case):
     environment, policy, options = CASES[case]
-    rounds = 60
-    result = simulate(
-        environment, {"p": policy}, key=KEY, runs=3, horizon=rounds, times=range(1, rounds + 1), **options
-    )
+    rounds, asked = 60, {"key": KEY, "runs": 3, "horizon": 60, "times": range(1, 61)}
+    result = simulate(environment, {"p": policy}, **asked, **options)
     plays = np.diff(result.visits["p"][0, 0].sum(-1), axis=1, prepend=0)  # [run, time, arm]
-    found = [[set(np.flatnonzero(each).tolist()) for each in run] for run in plays]
+    answer = [[set(np.flatnonzero(item).tolist()) for item in run] for run in plays]
     for run in range(3):
-        assert found[run] == loop(environment, policy, run, rounds, **options)
+        assert answer[run] == loop(environment, policy, run, rounds, **options)
     sooner = options | {"delay": 0, "batch": 1}
-    assert any(found[run] != loop(environment, policy, run, rounds, **sooner) for run in range(3))
+    assert any(answer[run] != loop(environment, policy, run, rounds, **sooner) for run in range(3))
 
 
 def test_the_law_of_a_short_game():
-    """UCB1 on two Bernoulli arms, seven rounds, two rounds late: every sequence of rewards, in float64.
-
-    False-fail rate 1e-9; it finds feedback that arrives a round too early or too late, as then other arms are played.
-    """
+    """UCB1 on two arms, seven rounds, two rounds late: every sequence of rewards, in float64; false-fail rate 1e-9."""
     means, rounds, delay, law = (0.7, 0.4), 7, 2, {}
     for paid in itertools.product((0, 1), repeat=rounds):
         chance, arms = 1.0, []
@@ -129,10 +121,10 @@ def test_recorders_see_what_the_policy_has_heard():
         "bonus": lambda arms, state, t, policy: jnp.float32(policy.bonus),
     }
     options = {"runs": 2, "horizon": 12, "times": range(1, 13), "record": record}
-    found = simulate(ARMS, {"u": UCB1()}, **options, delay=3, batch=2).recorded
+    result = simulate(ARMS, {"u": UCB1()}, **options, delay=3, batch=2).recorded
     expected = [0, 0, 0, 0, 2, 2, 4, 4, 6, 6, 8, 8]
-    np.testing.assert_array_equal(found["heard"]["u"][0, 0], [expected] * 2)
-    np.testing.assert_array_equal(found["bonus"]["u"], UCB1().bonus)
+    np.testing.assert_array_equal(result["heard"]["u"][0, 0], [expected] * 2)
+    np.testing.assert_array_equal(result["bonus"]["u"], UCB1().bonus)
 
 
 def test_the_round_of_old_feedback_keeps_its_type():
@@ -154,12 +146,8 @@ def test_the_round_of_old_feedback_keeps_its_type():
 
 def test_texts_and_attributes_say_it():
     late = simulate(ARMS, {"u": UCB1()}, runs=2, horizon=10, times=[10], batch=4, delay=1)
-    assert "; feedback of 4 rounds at once, 1 round late; " in repr(late)
-    assert "of the last 2 rounds never reached the policies" in str(late)
-    assert "of the last 3 rounds is still under way." in str(replace(late, rounds=7))
+    assert "of the last 2 rounds never reached" in str(late) and "still under way." in str(replace(late, rounds=7))
     assert (late.to_xarray().attrs["delay"], late.to_xarray().attrs["batch"]) == (1, 4)
-    plain = simulate(ARMS, {"u": UCB1()}, runs=2, horizon=10, times=[10])
-    assert "feedback" not in f"{plain!r} {plain} {plain._repr_html_()}".lower()
 
 
 @pytest.mark.parametrize(

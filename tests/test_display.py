@@ -7,15 +7,15 @@ from html import unescape
 import numpy as np
 import pytest
 
-from jaxbandit import TVKLUCB, UCBSM, Uniform, metrics, simulate, two_state
+from jaxbandit import UCB1, UCBSM, Uniform, metrics, simulate, two_state
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
-LABEL = "<i>TV</i> & co"
+LABEL = "<i>UCB1</i> & co"
 
 
 @pytest.fixture(scope="module")
 def result():
-    policies = {LABEL: [TVKLUCB(scale=0.5), TVKLUCB(scale=2.0)], "U": Uniform()}
+    policies = {LABEL: [UCB1(bonus=0.5), UCB1(bonus=2.0)], "U": Uniform()}
     return simulate({"<script>": ARMS, "b": ARMS}, policies, runs=40, horizon=200, times=[100, 200])
 
 
@@ -32,15 +32,14 @@ def test_regret_is_that_of_the_metrics(result):
     lines = str(result).splitlines()[2:]
     expected = [(c, label, v) for c in range(2) for label, n in ((LABEL, 2), ("U", 1)) for v in range(n)]
     assert [(row[0], row[1]) for row in table] == [(result.scenarios[c], label) for c, label, _ in expected]
-    assert [row[2] for row in table] == ["scale=0.5", "scale=2", ""] * 2
+    assert [row[2] for row in table] == ["bonus=0.5", "bonus=2", ""] * 2
     for row, line, (c, label, v) in zip(table, lines, expected, strict=True):
         final = metrics.pseudo_regret(result, label)[c, v, :, -1]
         summary = metrics.summary(final)
         low, high = row[4].split(" to ")
-        shown = [float(cell.replace(",", "")) for cell in (row[3], low, high, row[5], row[6])]
-        np.testing.assert_allclose(
-            shown, [getattr(summary, name) for name in "mean low high median worst".split()], 0.01
-        )
+        view = [float(cell.replace(",", "")) for cell in (row[3], low, high, row[5], row[6])]
+        expected = [getattr(summary, name) for name in "mean low high median worst".split()]
+        np.testing.assert_allclose(view, expected, 0.01)
         mean, error = (float(number) for number in re.findall(r"([0-9.]+) ± ([0-9.]+)", line)[0])
         np.testing.assert_allclose([mean, error], [final.mean(), final.std(ddof=1) / 40**0.5], rtol=0.006)
 

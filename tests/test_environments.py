@@ -184,24 +184,19 @@ class Late(type(ARMS)):
 
     def step(self, key, state, arms, t):
         following, feedback = super(type(self), self).step(key, state, arms, t)
-        begun = state.plays[arms] >= 30
+        late = state.plays[arms] >= 30
         return (
-            following._replace(states=state.states.at[arms].set(feedback.states * begun)),
-            feedback._replace(states=feedback.states * begun, rewards=feedback.rewards * begun),
+            following._replace(states=state.states.at[arms].set(feedback.states * late)),
+            feedback._replace(states=feedback.states * late, rewards=feedback.rewards * late),
         )
 
 
 def test_contract_does_not_count_plays_before_it_has_settled():
-    """An arm stays in its first state, which pays 5, for 20 plays: with the first 256 its mean would be far off.
-
-    One that moves by another law for 30 plays has no mean that says what it pays.
-    """
+    """An arm stays in its first state, which pays 5, for 20 plays; another moves by another law for 30 plays."""
     rows = [[0.5, 0.5, 0.0], [0.4, 0.6, 0.0], [0.0, 0.05, 0.95]]
     check_environment(jaxbandit.markov([rows] * 2, (0, 1, 5), initial_state=2), settle=256)
     arms = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
-    with pytest.raises(
-        AssertionError, match="Late.step: arm 0 moves from state 0 to 0 with probability 1 in its plays 1"
-    ):
+    with pytest.raises(AssertionError, match="step: arm 0 moves from state 0 to 0 with probability 1 in its plays 1"):
         check_environment(Late(**{name: getattr(arms, name) for name in arms.__dataclass_fields__}), settle=64)
 
 

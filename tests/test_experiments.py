@@ -142,7 +142,7 @@ def test_every_command_has_a_command_line(monkeypatch, capsys):
         assert "out" in fields or name == "own_policy"
         assert "quick" in fields or name in ("sweep", "asymptotic_bounds")
         if "quick" in fields:
-            needed = {field: () for field, each in fields.items() if each.default is dataclasses.MISSING}
+            needed = {field: () for field, item in fields.items() if item.default is dataclasses.MISSING}
             assert settings.QUICK.items() <= dataclasses.asdict(settings(**needed, quick=True)).items()
             numbers = {"runs": 7} if "runs" in fields else {}
             if numbers:
@@ -185,10 +185,10 @@ def test_pictures_write_numbers_alike(tmp_path):
 def test_tables_fit_the_terminal(width):
     """Blocks of columns begin with what tells the rows apart, and no number is lost."""
     rows = [{"claim": f"policy {n} beats the others", "mean": n, "worst 5%": 9 * n} for n in range(3)]
-    shown = show(rows, width)
-    assert max(map(len, shown.splitlines())) <= width
-    assert all(block.split()[0] == "claim" and block.count("beats") == 3 for block in shown.split("\n\n"))
-    assert {"9.0", "18.0", "1.0", "2.0"} <= set(shown.split())
+    view = show(rows, width)
+    assert max(map(len, view.splitlines())) <= width
+    assert all(block.split()[0] == "claim" and block.count("beats") == 3 for block in view.split("\n\n"))
+    assert {"9.0", "18.0", "1.0", "2.0"} <= set(view.split())
 
 
 def test_own_policy_is_checked_and_runs(capsys):
@@ -255,9 +255,7 @@ def test_the_benchmark_on_demand_has_its_rows():
         return [(f"{axis} {value}", case["horizon"]) for axis, value, case in planned]
 
     lengths = {"1,000": 1000, "10,000": 10_000, "100,000": 100_000}
-    assert rows() == [
-        (f"on demand {name}, {text} rounds", rounds) for name in share.PLAYED for text, rounds in lengths.items()
-    ]
+    assert rows() == [(f"on demand {name}, {text} rounds", n) for name in share.PLAYED for text, n in lengths.items()]
     assert [rounds for _, rounds in rows(long=True)] == [1000, 10_000, 100_000, 1_000_000] * 2
 
 
@@ -290,8 +288,8 @@ def test_the_benchmark_of_first_answers_times_fresh_processes(tmp_path, monkeypa
     monkeypatch.setattr(first, "cases", lambda: iter(chosen))
     yardstick, row = benchmark.measure(benchmark.Settings(first=True, out=str(tmp_path)))
     assert not (tmp_path / "cache").exists()
-    for each in (yardstick, row):
-        assert min(each.trace, each.lower, each.compile) > 0 and each.call > each.again
+    for item in (yardstick, row):
+        assert min(item.trace, item.lower, item.compile) > 0 and item.call > item.again
     assert set(row.others) == {"113 runs", "1,500 rounds", "other times", "other numbers"}
     assert json.loads((tmp_path / "first.json").read_text())["rows"][1]["call"] == row.call
     assert "call / yardstick" in capsys.readouterr().out

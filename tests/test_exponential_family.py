@@ -109,14 +109,14 @@ def test_expected_counts_give_theta_back():
     arms = exponential_family(THETAS, THREE, PAID)
     laws = np.stack([chains.stationary(rows) for rows in arms.transition])
     counts = 5000 * laws[:, :, None] * arms.transition
-    found = fit_exponential_family(counts, THREE, PAID)
-    np.testing.assert_allclose(found.theta, THETAS, rtol=1e-8, atol=1e-8)
+    result = fit_exponential_family(counts, THREE, PAID)
+    np.testing.assert_allclose(result.theta, THETAS, rtol=1e-8, atol=1e-8)
     with mp.workdps(40):
         curvature = [float(mp.diff(log_eigenvalue, theta, 2)) for theta in THETAS]
-    np.testing.assert_allclose(found.standard_errors, 1 / np.sqrt(5000 * np.array(curvature)), rtol=1e-7)
+    np.testing.assert_allclose(result.standard_errors, 1 / np.sqrt(5000 * np.array(curvature)), rtol=1e-7)
     scaled = fit_exponential_family(counts, THREE, 100 * PAID - 7)
-    np.testing.assert_allclose(scaled.theta, found.theta / 100, rtol=1e-8, atol=1e-10)
-    np.testing.assert_allclose(scaled.standard_errors, found.standard_errors / 100, rtol=1e-8)
+    np.testing.assert_allclose(scaled.theta, result.theta / 100, rtol=1e-8, atol=1e-10)
+    np.testing.assert_allclose(scaled.standard_errors, result.standard_errors / 100, rtol=1e-8)
 
 
 def test_short_sequences_against_brute_force():
@@ -138,10 +138,7 @@ def test_short_sequences_against_brute_force():
 FAMILY = [
     ({"theta": [0.0]}, r"theta: shape \(1,\) is not \[K\]"),
     ({"theta": [0.0, 50.0]}, r"theta: with 50.0 arm 1 has a move of probability below 2\^-31"),
-    (
-        {"theta": [1000, 0], "generator": [[0, 1, 0], [0, 0, 1], [1, 0, 0]], "reward": [0, 0, 1]},
-        "theta: 1000.0 of arm 0 is too large for this generator",
-    ),
+    ({"theta": [1000, 0], "generator": np.roll(np.eye(3), 1, 1), "reward": [0, 0, 1]}, "theta: 1000.0 of arm 0 is too"),
     ({"generator": [[0.5, 0.6], [0.5, 0.5]]}, "generator: row 0 sums to 1.1"),
     ({"generator": [[1.0, 0.0], [0.5, 0.5]]}, r"generator: not irreducible, recurrent classes \[\[0\]\]"),
     ({"reward": (1, 1)}, "reward: every state pays 1.0"),

@@ -66,9 +66,9 @@ def test_numbers_that_follow_from_the_horizon():
         assert int(policy.rounds_between_restarts(arms)) == batch
         assert float(policy._gamma(policy.init(jnp.zeros((arms, 0))))) == pytest.approx(gamma, rel=1e-6)
     short = Exp3S(gamma=0.2, horizon=100)  # alpha = 1 / n
-    given = Exp3S(gamma=0.2, alpha=0.01)
+    inputs = Exp3S(gamma=0.2, alpha=0.01)
     paid = Feedback.of(0, 1.0, t=1, table=NO_TABLE)
-    for one, other in zip(*(p.update(p.init(NO_TABLE), paid) for p in (short, given))):
+    for one, other in zip(*(p.update(p.init(NO_TABLE), paid) for p in (short, inputs))):
         np.testing.assert_allclose(one, other, rtol=1e-6)
 
 
@@ -158,17 +158,17 @@ def test_exact_law_of_five_rounds(name):
 
     @jax.vmap
     def along(arms):
-        state, found = policy.init(NO_TABLE), []
+        state, result = policy.init(NO_TABLE), []
         for t in range(1, 6):
-            found.append(policy.probabilities(state, t))
+            result.append(policy.probabilities(state, t))
             arm = arms[t - 1]
             paid = jnp.asarray(GAME, float)[t - 1, arm]
             here = jnp.zeros(1, jnp.int32)
             state = policy.update(state, Feedback(arm[None], here, here, paid[None], jnp.int32(t)))
-        return jnp.stack(found)
+        return jnp.stack(result)
 
-    found = np.asarray(jax.jit(along)(jnp.array(sequences, jnp.int32)))
-    for sequence, row in zip(sequences, found):
+    result = np.asarray(jax.jit(along)(jnp.array(sequences, jnp.int32)))
+    for sequence, row in zip(sequences, result):
         past = []
         for t, arm in enumerate(sequence):
             np.testing.assert_allclose(row[t], law(past), rtol=1e-5)
@@ -176,8 +176,7 @@ def test_exact_law_of_five_rounds(name):
 
 
 def late_law(name, past, t, late):
-    """The probabilities of round t by what was heard of rounds up to t - 1 - late, each play divided by those of its
-    own round; in float64."""
+    """The probabilities of round t by rounds up to t - 1 - late, plays divided by those of their own round; float64."""
     losses, log_w = np.zeros(3), np.zeros(3)
     for s in range(1, t - late):
         arm, paid = past[s - 1]
@@ -206,16 +205,16 @@ def test_late_feedback_is_divided_by_the_probability_of_its_play(name):
 
     @jax.vmap
     def along(arms):
-        state, found = waiting.init(NO_TABLE), []
+        state, result = waiting.init(NO_TABLE), []
         for t in range(1, 7):
-            found.append(policy.probabilities(state.policy, t))
+            result.append(policy.probabilities(state.policy, t))
             arm, here = arms[t - 1], jnp.zeros(1, jnp.int32)
             paid = jnp.asarray(GAME, float)[(t - 1) % 5, arm]
             state = waiting.update(state, Feedback(arm[None], here, here, paid[None], jnp.int32(t)))
-        return jnp.stack(found)
+        return jnp.stack(result)
 
-    found = np.asarray(jax.jit(along)(jnp.asarray(sequences, jnp.int32)))
-    for sequence, row in zip(sequences, found):
+    result = np.asarray(jax.jit(along)(jnp.asarray(sequences, jnp.int32)))
+    for sequence, row in zip(sequences, result):
         past = [(arm, GAME[n % 5, arm]) for n, arm in enumerate(sequence)]
         for t in range(1, 7):
             np.testing.assert_allclose(row[t - 1], late_law(name, past, t, late), rtol=2e-5)
@@ -232,10 +231,7 @@ def test_plays_are_drawn_with_their_probabilities(policy):
 
 
 def test_tsallis_keeps_its_digits_for_long():
-    """Where losses sum to 1e8 those of single rounds still count: a loop in float64, 1e-4 of each probability.
-
-    Floats of this size are 8 apart, so that in one float 200 losses of at most 0.9 would change nothing.
-    """
+    """Where losses sum to 1e8, and floats are 8 apart, those of single rounds still count: a float64 loop, to 1e-4."""
     policy, start, behind = TsallisINF(), 10**6, np.array([0.0, 250.0, 700.0])
     state = policy.init(NO_TABLE)
     state = state._replace(gains=sums.add_to_each(state.gains, -jnp.asarray(1e8 + behind)))
@@ -252,16 +248,13 @@ def test_tsallis_keeps_its_digits_for_long():
     state, _ = jax.lax.scan(following, state, (jnp.asarray(t), jnp.asarray(paid, jnp.float32)))
     for one, x in zip(t.tolist(), paid):
         losses[0] += (1 - x) / normalised(losses, 2 / math.sqrt(one))[0]
-    found = policy.probabilities(state, jnp.int32(start + 200))
-    np.testing.assert_allclose(found, normalised(losses, 2 / math.sqrt(start + 200)), rtol=1e-4)
-    assert abs(found - before).max() > 0.02
+    result = policy.probabilities(state, jnp.int32(start + 200))
+    np.testing.assert_allclose(result, normalised(losses, 2 / math.sqrt(start + 200)), rtol=1e-4)
+    assert abs(result - before).max() > 0.02
 
 
 def test_rexp3_keeps_its_bound_where_means_change():
-    """Dynamic regret of at most 2 V batch + ceil(n / batch) 2 sqrt((e - 1) batch K log K), with five standard errors.
-
-    Two arms change places once, by 0.7, in 3,000 rounds. The bound is 1,600; always the worse arm loses 2,100.
-    """
+    """2 V batch + ceil(n / batch) 2 sqrt((e - 1) batch K log K) = 1,600; the worse arm alone loses 2,100."""
     n, budget = 3000, 0.7
     policy = Rexp3(horizon=n, budget=budget)
     batch = int(policy.rounds_between_restarts(2))
@@ -283,13 +276,13 @@ def test_contract(policy):
 @pytest.mark.parametrize("policy", [Exp3(gamma=0.3), Exp3S(0.3, 0.05), Rexp3(0.3, 7), TsallisINF()], ids=type)
 def test_rewards_are_mapped(policy):
     """Rewards -1 and 3 are played as 0 and 1, and 0.5 among them as 0.375; those of [0, 1] are as they are."""
-    found = []
+    result = []
     for row, paid in (((-1.0, 3.0, 0.5), (3.0, -1.0, 0.5)), ((0.0, 1.0, 0.375), (1.0, 0.0, 0.375))):
         state = policy.init(table := jnp.tile(jnp.array(row), (3, 1)))
         for t, (arm, reward) in enumerate(zip((2, 0, 1), paid), 1):
             state = policy.update(state, Feedback.of(arm, reward, t=t, table=table))
-        found.append(policy.probabilities(state, 4))
-    np.testing.assert_array_equal(*found)
+        result.append(policy.probabilities(state, 4))
+    np.testing.assert_array_equal(*result)
 
 
 BAD = [

@@ -138,10 +138,10 @@ def test_other_versions_go_on_with_one_warning_that_names_both(tmp_path, monkeyp
     before = sweep(cases, tmp_path)
     monkeypatch.setattr("jaxbandit.simulation.telling.fingerprint.__version__", "7.0")
     with pytest.warns(UserWarning, match=r"jaxbandit 0.* and goes on with jaxbandit 7.0, jax .*: the values") as seen:
-        after = sweep({name: {**each, "runs": 8} for name, each in cases.items()}, tmp_path)
+        after = sweep({name: {**item, "runs": 8} for name, item in cases.items()}, tmp_path)
     assert len(seen) == 1
     np.testing.assert_array_equal(after["a"].visits["mine"][:, :, :5], before["a"].visits["mine"])
-    sweep({name: {**each, "runs": 8} for name, each in cases.items()}, tmp_path)  # known by now: no warning
+    sweep({name: {**item, "runs": 8} for name, item in cases.items()}, tmp_path)  # known by now: no warning
     with pytest.raises(ValueError, match="the code of policy 'mine' changed"):
         sweep(case(mine("2 + plays")) | {"a": case(mine("2 + plays"))["m"]}, tmp_path)
     monkeypatch.setattr("jaxbandit.simulation.telling.fingerprint.__version__", "8.0")
@@ -193,9 +193,9 @@ def test_optimisers_are_told_apart_by_what_they_compute():
     def rate_of(function):  # a ready optimiser has its own
         return None if isinstance(function, optax.GradientTransformation) else 0.1
 
-    found = [{program(GradientBandit(each, rate_of(each))) for each in line} for line in FUNCTIONS]
-    assert all(len(line) == 1 for line in found)
-    assert len(set.union(*found)) == len(FUNCTIONS)
+    result = [{program(GradientBandit(item, rate_of(item))) for item in line} for line in FUNCTIONS]
+    assert all(len(line) == 1 for line in result)
+    assert len(set.union(*result)) == len(FUNCTIONS)
 
 
 @pytest.mark.parametrize("wrap", [lambda function: function, jax.jit], ids=["plain", "jitted"])
@@ -232,17 +232,8 @@ def changes_of(names):
     """By name: what stands behind plays in a score, and how it becomes twice as much, the class staying as it is."""
     module = types.ModuleType("helpers")
     module.of = lambda plays: plays
-    names.update(
-        a=1.0,
-        b=1.0,
-        c=2.0,
-        table=(1.0,),
-        values=[1.0],
-        weights={"w": 1.0},
-        array=np.ones(2),
-        holder=Holder(),
-        kind=Holder,
-    )
+    names.update(a=1.0, b=1.0, c=2.0, table=(1.0,), values=[1.0], weights={"w": 1.0}, array=np.ones(2))
+    names.update(holder=Holder(), kind=Holder)
     names.update(module=module, part=partial(lambda factor, plays: factor * plays, 1.0))
     inner = {"weight": 1.0}
     exec("helper = lambda plays: a * plays", names)
@@ -294,8 +285,8 @@ def test_an_environment_and_a_recorder_are_read_again():
     asked = {"scenarios": late, "policies": {"u": Uniform()}, "record": {"rate": lambda arms, state, t: t * rate[0]}}
     for value in (1.0, 2.0):
         rate[0] = value
-        found = simulate(**asked, **SIZE)
-        np.testing.assert_array_equal(found.recorded["rate"]["u"][0, 0, 0], [20 * value, 40 * value])
+        result = simulate(**asked, **SIZE)
+        np.testing.assert_array_equal(result.recorded["rate"]["u"][0, 0, 0], [20 * value, 40 * value])
 
 
 def test_a_method_of_the_library_that_somebody_replaces_is_played(monkeypatch):

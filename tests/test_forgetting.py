@@ -13,26 +13,11 @@ from reference_chain import weighted_mean
 from scipy import stats
 
 import jaxbandit
-from jaxbandit import (
-    ALL,
-    KLUCB,
-    TVKLUCB,
-    UCB1,
-    Discounted,
-    DiscountedThompson,
-    DiscountedUCB,
-    Feedback,
-    SlidingWindowUCB,
-    Thompson,
-    Window,
-    bernoulli,
-    run_keys,
-    simulate,
-    two_state,
-)
+from jaxbandit import ALL, Discounted, Feedback, Window, bernoulli, run_keys, simulate, two_state
 from jaxbandit.confidence import chain_likelihood_ratio
 from jaxbandit.environments import gaussian, uniform
 from jaxbandit.fast import PLAIN
+from jaxbandit.policies import KLUCB, TVKLUCB, UCB1, DiscountedThompson, DiscountedUCB, SlidingWindowUCB, Thompson
 from jaxbandit.policies.parts.memory import no_transitions, no_visits
 from jaxbandit.simulation.asking.request import check
 from jaxbandit.simulation.rounds import initial_carry, play_chunk
@@ -80,7 +65,7 @@ def test_what_is_remembered_after_every_round(kept, plays):
     paid = np.array([0.0, 0.3, 1.0]) if kept != "sums" else np.array([-1.7, 0.1, 12.3])
     for forgets in (Discounted(0.7), Window(1), Window(6), Window(100)):
         table = jnp.zeros((4, 0)) if kept == "sums" else jnp.tile(jnp.array(paid), (4, 1))
-        begun = no_transitions(table, forgets) if kept == "transitions" else no_visits(table, None, forgets)
+        start = no_transitions(table, forgets) if kept == "transitions" else no_visits(table, None, forgets)
 
         @jax.jit
         def run(state, rounds):
@@ -93,7 +78,7 @@ def test_what_is_remembered_after_every_round(kept, plays):
             return jax.lax.scan(one, state, rounds)
 
         feedback = Feedback(*map(jnp.asarray, (arms, before, states, paid[states])), jnp.arange(1, 41))
-        last, (asked, counted) = run(begun, feedback)
+        last, (asked, counted) = run(start, feedback)
         for now in range(1, 41):
             weight = weights(forgets, now, 40)
             counts = np.zeros((4, 3, 3))
@@ -151,12 +136,11 @@ CASES = [
     *[("EmpiricalKLUCB", {}), ("KLUCBMC", {}), ("TVKLUCB", {}), ("TVKLUCB", {"samples": "state", "clock": "arm"})],
     *[("IMEDMC", {"exponent": 0.5}), ("RoundRobinKLUCB", {"delta": 0.2})],
 ]
+MEMORIES = {"discount": (Discounted(0.8), CASES), "window": (Window(6), [*CASES, ("JointKLUCB", {})])}
 FORGET = [
-    *[pytest.param(*case, Discounted(0.8), id=f"discount-{n}-{case[0]}") for n, case in enumerate(CASES)],
-    *[
-        pytest.param(*case, Window(6), id=f"window-{n}-{case[0]}")
-        for n, case in enumerate([*CASES, ("JointKLUCB", {})])
-    ],
+    pytest.param(*case, kept, id=f"{name}-{n}-{case[0]}")
+    for name, (kept, cases) in MEMORIES.items()
+    for n, case in enumerate(cases)
 ]
 
 
@@ -172,26 +156,26 @@ def expected_scores(name, fields, counts, states, t, most):
         fields["horizon"] = min(fields["horizon"], most)
     time, plays = min(t, most), [reference.plays(count) for count in counts]
     if name in ("IMED", "IMEDMC", "RoundRobinKLUCB"):
-        given = {field: value for field, value in fields.items() if field != "arms"}
+        inputs = {field: value for field, value in fields.items() if field != "arms"}
         if name != "RoundRobinKLUCB" or 0 in plays:
-            chosen = reference.choose(name, counts, states, time, [(0.0, 1.0)] * 3, given)
+            chosen = reference.choose(name, counts, states, time, [(0.0, 1.0)] * 3, inputs)
         else:
             means = [share(count, (0.0, 1.0)) for count in counts]
             leader = max((k for k in range(3) if plays[k] >= fields["delta"] * time), key=means.__getitem__)
             bound = reference.mean_index(counts[t % 3], time, (0.0, 1.0), fields)
             chosen = t % 3 if bound > means[leader] else leader
         return np.eye(3)[chosen]
-    found = []
+    result = []
     for count, state, number in zip(counts, states, plays, strict=True):
         if name == "UCB1":
             time = min(t - 1, most) + 1  # the source counts the rounds before
         if name != "TVKLUCB" or number == 0:
-            found.append(reference.index(name, count, state, time, (0.0, 1.0), fields))
+            result.append(reference.index(name, count, state, time, (0.0, 1.0), fields))
         elif reference.is_markovian(count, min(t - 1, most) + 1, fields):
-            found.append(reference.transition_index(count, state, time, (0.0, 1.0), fields))
+            result.append(reference.transition_index(count, state, time, (0.0, 1.0), fields))
         else:
-            found.append(reference.mean_index(count, time, (0.0, 1.0), fields))
-    return found
+            result.append(reference.mean_index(count, time, (0.0, 1.0), fields))
+    return result
 
 
 @pytest.mark.parametrize(("name", "fields", "forgets"), FORGET)
@@ -208,8 +192,8 @@ def test_scores_on_what_is_remembered(name, fields, forgets, monkeypatch):
         policy = ALL[name](**fields, memory=forgets)
         state, update = policy.init(table := jnp.array([[0.0, 1.0]] * 3)), jax.jit(policy.update)
         for t in range(1, 31):
-            given = zip((arms, before, after), (int(each[t - 1]) for each in (arms, before, after)), strict=True)
-            arm, came, went = (value for _, value in given)
+            inputs = zip((arms, before, after), (int(item[t - 1]) for item in (arms, before, after)), strict=True)
+            arm, came, went = (value for _, value in inputs)
             state = update(state, Feedback.of(arm, t=t, table=table, state=went, before=came))
             if t not in (3, 7, 16, 30):
                 continue
@@ -243,21 +227,20 @@ def test_the_test_for_chains_knows_the_rounds_remembered():
 )
 def test_a_window_as_long_as_the_game_forgets_nothing(name):
     kinds = {"all": ALL[name](), "window": ALL[name](memory=Window(80))}
-    found = simulate(ARMS, kinds, runs=20, horizon=80, times=[40, 80]).visits
-    np.testing.assert_array_equal(found["all"], found["window"])
+    result = simulate(ARMS, kinds, runs=20, horizon=80, times=[40, 80]).visits
+    np.testing.assert_array_equal(result["all"], result["window"])
 
 
 def test_few_discounted_transitions_have_their_likelihood():
     """Counts between 0 and 3 against a search over all chains in float64."""
-    counts = np.random.default_rng(2).exponential(1.0, (200, 2, 2)) * np.random.default_rng(3).integers(
-        0, 3, (200, 2, 2)
-    )
-    mean = np.random.default_rng(4).uniform(0.05, 0.95, 200)
-    given = jnp.array(counts), jnp.array([0.0, 1.0]), jnp.array(mean)
+    random = np.random.default_rng(2)
+    counts = random.exponential(1.0, (200, 2, 2)) * random.integers(0, 3, (200, 2, 2))
+    mean = random.uniform(0.05, 0.95, 200)
+    inputs = jnp.array(counts), jnp.array([0.0, 1.0]), jnp.array(mean)
     for gap in (None, 0.3):
-        found = chain_likelihood_ratio(*given, None if gap is None else jnp.full(200, gap))
+        result = chain_likelihood_ratio(*inputs, None if gap is None else jnp.full(200, gap))
         expected = ratio(counts, mean, gap or 0.0)
-        np.testing.assert_allclose(found, expected, atol=1e-3)
+        np.testing.assert_allclose(result, expected, atol=1e-3)
 
 
 def ratio(counts, mean, gap):
@@ -295,9 +278,8 @@ def test_every_round_of_a_game(policy):
         for t in range(1, 301):
             index = index_of_loop(policy, t, arms[run, : t - 1], paid[run, : t - 1])
             chosen = arms[run, t - 1]
-            assert index[chosen] >= index.max() * (1 - 1e-5) and (
-                np.isfinite(index[chosen]) or chosen == index.argmax()
-            )
+            assert index[chosen] >= index.max() * (1 - 1e-5)
+            assert np.isfinite(index[chosen]) or chosen == index.argmax()
 
 
 def test_discounted_thompson_draws_from_discounted_counts():
@@ -321,7 +303,7 @@ FORGETFUL = {
 }
 
 
-@pytest.mark.parametrize("policy", [pytest.param(each, id=name.replace(" ", "-")) for name, each in FORGETFUL.items()])
+@pytest.mark.parametrize("policy", [pytest.param(item, id=name.replace(" ", "-")) for name, item in FORGETFUL.items()])
 def test_contract(policy):
     check_policy(policy)
     if not isinstance(policy, DiscountedUCB | SlidingWindowUCB | DiscountedThompson):
@@ -403,7 +385,7 @@ class Strict(Own):
 def test_a_memory_of_ones_own_is_taken_by_what_it_can_do():
     """It plays as the library's does that it is made of, and refuses for itself what it is not for."""
     pairs = {"discount": (Own(0.9), Discounted(0.9)), "all": (Own(None), None)}
-    policies = {f"{name} {i}": UCB1(memory=each) for name, pair in pairs.items() for i, each in enumerate(pair)}
+    policies = {f"{name} {i}": UCB1(memory=item) for name, pair in pairs.items() for i, item in enumerate(pair)}
     visits = simulate(ARMS, policies, runs=5, horizon=60, times=[60], progress=False).visits
     for name in pairs:
         np.testing.assert_array_equal(visits[f"{name} 0"], visits[f"{name} 1"])

@@ -87,9 +87,8 @@ def test_a_new_learning_rate_adds_no_trace():
     @partial(chex.assert_max_traces, n=1)
     def twice(policy, feedback):
         state = policy.init(jnp.zeros((2, 2)))
-        return policy.update(
-            policy.update(state, feedback), feedback._replace(rewards=jnp.array([1.0]), t=feedback.t + 1)
-        ).preferences
+        later = feedback._replace(rewards=jnp.array([1.0]), t=feedback.t + 1)
+        return policy.update(policy.update(state, feedback), later).preferences
 
     here = jnp.zeros(1, jnp.int32)
     feedback = jaxbandit.Feedback(here, here, here, jnp.zeros(1), jnp.int32(1))
@@ -132,8 +131,8 @@ def test_plays_are_drawn_with_their_probabilities():
     pi = weights / weights.sum()
     orders = list(permutations(range(3), 2))
     expected = [pi[a] * pi[b] / (1 - pi[a]) for a, b in orders]
-    found = [int((pairs == order).all(1).sum()) for order in orders]
-    assert stats.chisquare(found, np.array(expected) / sum(expected) * 100_000).pvalue > 1e-9
+    result = [int((pairs == order).all(1).sum()) for order in orders]
+    assert stats.chisquare(result, np.array(expected) / sum(expected) * 100_000).pvalue > 1e-9
 
 
 @pytest.mark.parametrize("arms", [[1], [2, 0], [0, 1, 2]])
@@ -149,8 +148,8 @@ def test_log_gradient(arms):
             left.remove(arm)
         return value
 
-    found = gradient.log_gradient(preferences, jnp.array(arms))
-    np.testing.assert_allclose(found, jax.grad(log_probability)(preferences), atol=1e-6)
+    result = gradient.log_gradient(preferences, jnp.array(arms))
+    np.testing.assert_allclose(result, jax.grad(log_probability)(preferences), atol=1e-6)
 
 
 BAD = [
@@ -189,14 +188,3 @@ def test_an_optimiser_of_ones_own_is_taken_by_what_it_can_do():
 def test_ready_optimisers_made_apart_need_programs_of_their_own():
     with pytest.raises(ValueError, match="are not alike"):
         simulate(ARMS, {"g": [GradientBandit(optax.sgd(rate)) for rate in (0.1, 0.2)]}, runs=1, horizon=10)
-
-
-def test_same_bits_however_the_work_is_cut(tmp_path):
-    """The optimiser's own numbers are part of what is carried, saved and divided."""
-    policies = {"g": [GradientBandit(INJECTED, 0.05), GradientBandit(INJECTED, 0.5)]}
-    options = {"runs": 7, "times": [50, 60], "shuffle": True}
-    whole = simulate(ARMS, policies, **options, horizon=60).visits["g"]
-    np.testing.assert_array_equal(simulate(ARMS, policies, **options, horizon=60, tile=3, chunk=25).visits["g"], whole)
-    simulate(ARMS, policies, **options | {"times": [50]}, horizon=50).save(tmp_path / "r.npz")
-    again = simulate(ARMS, policies, **options, horizon=60, resume=jaxbandit.Result.load(tmp_path / "r.npz"))
-    np.testing.assert_array_equal(again.visits["g"], whole)

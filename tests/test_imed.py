@@ -28,18 +28,12 @@ def tours(path, states):
     return completed
 
 
-@pytest.mark.parametrize(
-    "reward",
-    [
-        *((0.4, 0.4), (0.0, 1.0), (0.4, 0.4, 0.4), (0.0, 0.5, 1.0), (0.3, 0.3, 0.9), (0.2, 0.7, 0.7), (0.4,) * 4),
-        *((0.4, 0.4, 0.4, 0.5), (0.0, 0.0, 1.0, 1.0)),
-    ],
-)
-def test_cycles_grow_with_tours_wherever_the_mean_lies(reward):
-    """Condition (2) of the proof with A = 2, on random paths: tours <= 2 (c + 1) and c <= T. Seeds are fixed.
+PAID = [(0.4, 0.4), (0.0, 1.0), (0.4, 0.4, 0.4), (0.0, 0.5, 1.0), (0.3, 0.3, 0.9), (0.2, 0.7, 0.7), (0.4,) * 4]
 
-    A mean at or beyond the ends is what rounding can make of one next to them.
-    """
+
+@pytest.mark.parametrize("reward", [*PAID, (0.4, 0.4, 0.4, 0.5), (0.0, 0.0, 1.0, 1.0)])
+def test_cycles_grow_with_tours_wherever_the_mean_lies(reward):
+    """Condition (2) of the proof with A = 2, on random paths of fixed seeds: tours <= 2 (c + 1) and c <= T."""
     generator, states = np.random.default_rng(0), len(reward)
     for _ in range(20):
         chain = generator.dirichlet(np.full(states, 0.5), states)
@@ -63,17 +57,16 @@ def test_cycles_are_passages_below_and_back_where_rewards_differ():
 
 
 def test_no_information_tells_an_absorbed_arm_from_a_good_one():
-    """Absorbed in states 0 and 1, which pay 0.2 and 0.5; state 2 pays 1 and was left. The chains of section 9 tend to
-    the mean 1, and are ever harder to tell from it."""
+    """States 0 and 1 absorb; state 2 pays 1. The chains of section 9 have means near 1 and are ever harder to tell."""
     absorbed = np.array([[0.5, 0.5, 0.0], [0.3, 0.7, 0.0], [0.4, 0.4, 0.2]])
-    found = []
+    result = []
     for epsilon in (1e-2, 1e-4):
         slow = (1 - epsilon) * absorbed + epsilon * np.eye(3)[2]
         slow[2] = (epsilon**2 / 2, epsilon**2 / 2, 1 - epsilon**2)
         mean = chains.stationary(slow) @ (0.2, 0.5, 1.0)
-        found.append((mean, chains.stationary(absorbed) @ chains.relative_entropy(absorbed, slow)))
-    assert found[0][0] > 0.98 and found[1][0] > 0.9998
-    assert found[0][1] == pytest.approx(-np.log(1 - 1e-2)) and found[1][1] == pytest.approx(-np.log(1 - 1e-4))
+        result.append((mean, chains.stationary(absorbed) @ chains.relative_entropy(absorbed, slow)))
+    assert result[0][0] > 0.98 and result[1][0] > 0.9998
+    assert result[0][1] == pytest.approx(-np.log(1 - 1e-2)) and result[1][1] == pytest.approx(-np.log(1 - 1e-4))
 
 
 # Several plays a round
@@ -91,10 +84,7 @@ def mean_of(name, count, reward, fields):
 
 
 def choose(name, counts, states, t, reward, fields, number):
-    """The arms of a round: all but one have the largest means, the last one is chosen as with one play of the others.
-
-    Arms that were never played come first.
-    """
+    """The arms of a round: unplayed ones first, then the largest means; the last one as with one play of the others."""
     fresh = [k for k in range(len(counts)) if reference.plays(counts[k]) == 0]
     old = [k for k in range(len(counts)) if k not in fresh]
     lead = sorted(old, key=lambda k: (-mean_of(name, counts[k], reward[k], fields), k))[: number - 1]

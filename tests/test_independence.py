@@ -7,6 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from scipy import special, stats
+from test_fitting import observed
 
 from jaxbandit.environments import fit
 from jaxbandit.environments.rested import independence
@@ -46,13 +47,13 @@ def test_p_value_against_all_orders(sequences, monkeypatch):
     for sources, target in counts:
         law = Counter({0: 1.0})
         for sequence in sequences:
-            each = Counter(follow(order, sources, target) for order in orders(sequence))
+            item = Counter(follow(order, sources, target) for order in orders(sequence))
             more = Counter()
-            for (a, p), (b, ways) in itertools.product(law.items(), each.items()):
-                more[a + b] += p * ways / each.total()
+            for (a, p), (b, ways) in itertools.product(law.items(), item.items()):
+                more[a + b] += p * ways / item.total()
             law = more
-        found = sum(follow(sequence, sources, target) for sequence in sequences)
-        tails = [sum(p for at, p in law.items() if (at - found) * side >= 0) for side in (-1, 1)]
+        result = sum(follow(sequence, sources, target) for sequence in sequences)
+        tails = [sum(p for at, p in law.items() if (at - result) * side >= 0) for side in (-1, 1)]
         p_values.append(min(1, 2 * number * min(tails)))
     verdict = judge([np.array(sequence) for sequence in sequences], 0.01, PAYS)
     assert abs(verdict.p_value - min(p_values)) < 1e-12
@@ -63,7 +64,7 @@ def test_false_alarms_of_short_sequences_are_exact(monkeypatch):
     monkeypatch.setattr(independence, "LEAST", 1)
     for states, steps, laws in ((2, 11, [(0.5, 0.5), (0.9, 0.1)]), (3, 6, [(1 / 3, 1 / 3, 1 / 3), (0.6, 0.3, 0.1)])):
         every = np.array(list(itertools.product(range(states), repeat=steps)))
-        alarms = np.array([judge([each], 0.25, PAYS).word == "Markovian" for each in every])
+        alarms = np.array([judge([item], 0.25, PAYS).word == "Markovian" for item in every])
         for law in laws:
             chances = np.prod(np.array(law)[every], axis=1)
             assert abs(chances.sum() - 1) < 1e-12
@@ -80,15 +81,6 @@ def test_a_prior_makes_no_arm_markovian(prior):
     assert "environments.bernoulli(fitted.averages)" in str(fitted)
 
 
-def observed(transition, steps, seed, sets):
-    """States [sets, steps + 1] of independent chains that start in state 0."""
-    rng, cumulative = np.random.default_rng(seed), np.cumsum(transition, axis=-1)
-    states = np.zeros((sets, steps + 1), int)
-    for step in range(steps):
-        states[:, step + 1] = (rng.random((sets, 1)) >= cumulative[states[:, step]][:, :-1]).sum(-1)
-    return states
-
-
 def verdicts_by_counting(transitions, aparts):
     """The share of arms that are called Markovian, for each distance of the rows, by counting paths from state 0.
 
@@ -99,7 +91,7 @@ def verdicts_by_counting(transitions, aparts):
     def log_ways(stays, visits):
         return special.gammaln(stays + visits) - special.gammaln(stays + 1) - special.gammaln(np.maximum(visits, 1))
 
-    every, found = np.zeros(len(aparts)), np.zeros(len(aparts))
+    every, result = np.zeros(len(aparts)), np.zeros(len(aparts))
     n00 = np.arange(transitions + 1.0)
     for end in (0, 1):
         n01 = np.arange(float(end), transitions // 2 + 2)[:, None]
@@ -113,21 +105,18 @@ def verdicts_by_counting(transitions, aparts):
         at = np.broadcast_to(n01, often.shape)[often]
         markovian = often.copy()
         markovian[often] = 2 * np.minimum(law.cdf(at), law.sf(at - 1)) <= 0.01
-        for each, apart in enumerate(aparts):
+        for item, apart in enumerate(aparts):
             moves = (n01 + n10) * np.log((1 - apart) / 2) + (n00 + n11) * np.log((1 + apart) / 2)
             chances = np.exp(ways + moves) * possible
-            every[each] += chances.sum()
-            found[each] += (chances * markovian).sum()
+            every[item] += chances.sum()
+            result[item] += (chances * markovian).sum()
     np.testing.assert_allclose(every, 1, atol=1e-9)
-    return found
+    return result
 
 
 @pytest.mark.parametrize("steps", [30, 100, 300, 1000])
 def test_error_rates_are_as_documented(steps):
-    """The docstring's table by counting paths, and 300 data sets against it: 5 binomial tests, false-fail rate 1e-9.
-
-    Small errors in the rates of false alarms are noticed by the test with all short sequences.
-    """
+    """The docstring's table by counting paths, and 300 data sets against it: 5 binomial tests, false-fail rate 1e-9."""
     table = [line.split() for line in fit.__doc__.splitlines() if re.fullmatch(r" +\d+( +\d+\.\d\d){5}", line)]
     (percents,) = [row[1:] for row in table if row[0] == str(steps)]
     aparts = (0, 0.1, 0.3, 0.5, 0.8)
@@ -136,15 +125,12 @@ def test_error_rates_are_as_documented(steps):
     for apart, rate in zip(aparts, rates):
         stay, move = (1 + apart) / 2, (1 - apart) / 2
         states = observed([[stay, move], [move, stay]], steps, [steps, int(10 * apart)], 300)
-        found = sum(judge([each], 0.01, PAYS).word == "Markovian" for each in states)
-        assert stats.binomtest(found, 300, min(rate, 1)).pvalue > 2e-10
+        result = sum(judge([item], 0.01, PAYS).word == "Markovian" for item in states)
+        assert stats.binomtest(result, 300, min(rate, 1)).pvalue > 2e-10
 
 
 def test_sequences_with_different_laws_are_no_dependence():
-    """40 subjects an arm, of whom half succeed in 9 of 10 steps and half in 1 of 10, independently.
-
-    100 arms at level 1 %, at most 13 called Markovian: false-fail rate below 1e-9. Joined they all are.
-    """
+    """Subjects who succeed in 9 or 1 of 10 steps: of 100 arms at 1 % at most 13 are Markovian (fails 1 in 10^9)."""
     likely = np.repeat([0.1, 0.9], 20)[None, :, None]
     arms = (np.random.default_rng(1).random((100, 40, 30)) < likely).astype(int)
     assert stats.binom(100, 0.01).sf(13) < 1e-9
@@ -162,7 +148,7 @@ def test_reasons_of_what_is_undecided():
         ([[1, 1, 1]], "only state 1 was seen, which pays 5"),
         ([[0, 1], [1, 0]] * 20, "in sequences so short no order of states reaches the level 0.01"),
     ):
-        verdict = judge([np.array(each) for each in sequences], 0.01, np.array([0, 5, 7.5]))
+        verdict = judge([np.array(item) for item in sequences], 0.01, np.array([0, 5, 7.5]))
         assert (verdict.word, verdict.reason) == ("undecided", reason)
     # A state that was hardly ever left hides no dependence between the others.
     assert judge([np.array(once)], 0.01, PAYS).word == "Markovian"
@@ -173,4 +159,4 @@ def test_long_sequences_and_many():
     rng = np.random.default_rng(3)
     for sequences in ([rng.integers(0, 2, 10**6)], list(rng.integers(0, 2, (2000, 20)))):
         assert judge(sequences, 1e-6, PAYS).word == "i.i.d."
-        assert judge([np.sort(each) for each in sequences], 1e-6, PAYS)[:2] == ("Markovian", 1e-20)
+        assert judge([np.sort(item) for item in sequences], 1e-6, PAYS)[:2] == ("Markovian", 1e-20)

@@ -11,17 +11,7 @@ import reference_dmed
 from against import check_law, check_same_arms
 
 import jaxbandit
-from jaxbandit import (
-    ALL,
-    DMED,
-    EmpiricalKLUCB,
-    Feedback,
-    RoundRobinKLUCB,
-    bounds,
-    markov,
-    top_arms,
-    two_state,
-)
+from jaxbandit import ALL, DMED, EmpiricalKLUCB, Feedback, RoundRobinKLUCB, bounds, markov, top_arms, two_state
 from jaxbandit.bounds.nearest import nearest_row
 from jaxbandit.confidence import kl_ball_max
 from jaxbandit.policies.parts.exploration import level
@@ -29,10 +19,7 @@ from jaxbandit.testing import check_policy
 
 
 def test_lai_and_robbins_s_rule():
-    """All 1,024 trajectories of ten rounds at 1e-9, and 900 rounds one by one.
-
-    Of rewards 0 and 1 the index of an arm without a success, 1 - t^(-1/T), would tie with a mean.
-    """
+    """All 1,024 trajectories of ten rounds at 1e-9, and 900 rounds; rewards of 0 and 1 would tie with a mean."""
     fields, reward = {"exploration": 0.0, "delta": 0.25}, (0.1, 0.83)
     arms = two_state([0.5, 0.3], [0.4, 0.6], reward)
     law = reference.exact_law("RoundRobinKLUCB", arms.transition.tolist(), arms.reward.tolist(), 0, 10, **fields)
@@ -69,9 +56,9 @@ def test_empirical_kl_ucb_vectors(counts, radius, index, law):
 def test_the_arms_clock_counts_in_float64_under_x64():
     """t / T of large integers against Python's floats; float32 would be off by 1e-8."""
     with jax.enable_x64(True):
-        found = level(jnp.int32(2**31 - 1), 3.0, "arm", jnp.array([3, 1_000_003, 2**24 + 1], jnp.int32))
+        result = level(jnp.int32(2**31 - 1), 3.0, "arm", jnp.array([3, 1_000_003, 2**24 + 1], jnp.int32))
     logs = [math.log((2**31 - 1) / T) for T in (3, 1_000_003, 2**24 + 1)]
-    np.testing.assert_allclose(found, [each + 3 * math.log(each) for each in logs], rtol=1e-14)
+    np.testing.assert_allclose(result, [each + 3 * math.log(each) for each in logs], rtol=1e-14)
 
 
 OF_ALL = [{}, {"clock": "arm"}, {"horizon": 300.0}, {"solver": "bisection"}]  # each for the policies that have it
@@ -138,8 +125,7 @@ def test_dmed_fills_up_a_list_with_the_best_means():
     policy = DMED()
     state = policy.init(jnp.tile(jnp.array([0.0, 1.0]), (4, 1)))
     state = state._replace(
-        now=jnp.array([False, False, False, True]),
-        counts=jnp.array([[15, 15], [10, 30], [15, 5], [8, 2]], jnp.int32),
+        now=jnp.array([False, False, False, True]), counts=jnp.array([[15, 15], [10, 30], [15, 5], [8, 2]], jnp.int32)
     )
     arms = top_arms(policy.scores(None, state, 51)[0], 2)
     assert sorted(arms.tolist()) == [1, 3]

@@ -50,9 +50,9 @@ def test_gittins_is_the_best_stopping_set(discount, sparse, accuracy):
     worst = 0.0
     for states in (1, 2, 3, 5):
         rows, reward = random_arms(states, 4, states, sparse)
-        found = indices.gittins(rows, reward, discount)
+        result = indices.gittins(rows, reward, discount)
         expected = [over_all_stopping_sets(*arm, discount) for arm in zip(rows, reward, strict=True)]
-        worst = max(worst, np.abs(found - np.array(expected)).max())
+        worst = max(worst, np.abs(result - np.array(expected)).max())
     accuracy(f"Gittins indices, discount {discount}, float64", "all stopping sets", worst, 1e-10)
 
 
@@ -64,15 +64,12 @@ def test_gittins_of_two_states_near_discount_one():
             p, q = mpmath.mpf(0.0001), mpmath.mpf(0.7)
             wait = beta * p / (1 - beta * (1 - q))
             expected = float((p + wait * (1 - q)) / (1 + wait))
-            found = indices.gittins([[[1 - 0.0001, 0.0001], [0.7, 1 - 0.7]]], (0, 1), discount)[0]
-            np.testing.assert_allclose(found, [expected, 1 - 0.7], rtol=1e-13)
+            result = indices.gittins([[[1 - 0.0001, 0.0001], [0.7, 1 - 0.7]]], (0, 1), discount)[0]
+            np.testing.assert_allclose(result, [expected, 1 - 0.7], rtol=1e-13)
 
 
-def value_of_joint_play(active, passive, reward, discount, rule=None, seen=None):
-    """Values [S, S, ..] of all states of all arms together, one arm played a round; of a rule, or the largest.
-
-    Value iteration over the product of the arms' states, from the definition.
-    """
+def value_of_joint_play(active, passive, reward, discount, rule=None):
+    """Values [S, S, ..] of all arms' states, one arm played a round, by a rule or the best, by value iteration."""
     arms, states = reward.shape
     values = np.zeros((states,) * arms)
     for _ in range(int(np.log(1e-12) / np.log(discount))):
@@ -92,8 +89,8 @@ def value_of_joint_play(active, passive, reward, discount, rule=None, seen=None)
 def index_rule(index):
     """The arm with the largest index in every joint state, the lowest of equals."""
     arms, states = index.shape
-    each = [index[k].reshape([-1 if j == k else 1 for j in range(arms)]) for k in range(arms)]
-    return np.stack([np.broadcast_to(one, (states,) * arms) for one in each]).argmax(0)
+    item = [index[k].reshape([-1 if j == k else 1 for j in range(arms)]) for k in range(arms)]
+    return np.stack([np.broadcast_to(one, (states,) * arms) for one in item]).argmax(0)
 
 
 @pytest.mark.parametrize(("arms", "states"), [(2, 3), (3, 2), (3, 3)])
@@ -154,11 +151,11 @@ def test_whittle_is_where_the_best_policy_stops_playing(discount):
         rng = np.random.default_rng(100 * states + seed)
         active, passive = rng.dirichlet(np.ones(states), (2, states))
         earned, kept = rng.uniform(size=(2, states))
-        found = of_arm(active, passive, earned, kept, discount)
+        result = of_arm(active, passive, earned, kept, discount)
         arm = active, passive, earned, kept
         grid = np.linspace(-30, 30, 301)
         stopped = np.array([over_all_policies(*arm, subsidy, discount) < -1e-9 for subsidy in grid])
-        if found is None:  # perhaps for subsidies between those of the grid
+        if result is None:  # perhaps for subsidies between those of the grid
             continue
         assert (stopped[1:] >= stopped[:-1]).all()
         for s in range(states):
@@ -166,7 +163,7 @@ def test_whittle_is_where_the_best_policy_stops_playing(discount):
             for _ in range(60):
                 middle = (low + high) / 2
                 low, high = (middle, high) if over_all_policies(*arm, middle, discount)[s] > 0 else (low, middle)
-            assert found[s] == pytest.approx(low, abs=1e-6)
+            assert result[s] == pytest.approx(low, abs=1e-6)
 
 
 def test_an_arm_that_is_not_indexable_is_found_out():
@@ -175,15 +172,12 @@ def test_an_arm_that_is_not_indexable_is_found_out():
         assert of_arm(**ODD, discount=discount) is None
         low, high = (over_all_policies(**ODD, subsidy=subsidy, discount=discount)[2] for subsidy in (-0.2, 0.0))
         assert low < 0 < high
-    for discount, expected in (
-        (0.9, [0.283902604, -0.18975, 0.375584944]),
-        (0.5, [0.404, -0.245, 0.1197368421]),
-    ):
+    for discount, expected in ((0.9, [0.283902604, -0.18975, 0.375584944]), (0.5, [0.404, -0.245, 0.1197368421])):
         np.testing.assert_allclose(of_arm(**ODD, discount=discount), expected, rtol=0, atol=1e-9)
     arms = [X, ODD["active"]], [Y, ODD["passive"]], [PAYS, ODD["earned"]]
-    found = indices.whittle(*arms, discount=0.99, passive_reward=[np.zeros(3), ODD["kept"]], paid="present")
-    assert found.indexable.tolist() == [True, False]
-    assert np.isfinite(found.index[0]).all() and np.isnan(found.index[1]).all()
+    result = indices.whittle(*arms, discount=0.99, passive_reward=[np.zeros(3), ODD["kept"]], paid="present")
+    assert result.indexable.tolist() == [True, False]
+    assert np.isfinite(result.index[0]).all() and np.isnan(result.index[1]).all()
 
 
 SCALES = (1e-9, 1e-7, 1.0, 1e9)
@@ -201,12 +195,12 @@ def test_whittle_is_the_same_in_any_unit_of_rewards(discount, paid):
     plain = indices.whittle(active, passive, earned, passive_reward=kept, **fields)
     assert plain.indexable.any() and (paid == "arrival" or discount in (0.5, 0.9) or not plain.indexable[0])
     for scale in SCALES:
-        found = indices.whittle(active, passive, scale * earned, passive_reward=scale * kept, **fields)
-        np.testing.assert_array_equal(found.indexable, plain.indexable)
-        np.testing.assert_allclose(found.index, scale * plain.index, rtol=1e-9, atol=1e-9 * scale)
-    found = indices.whittle(active, passive, 1e6 + earned, passive_reward=1e6 + kept, **fields)
-    np.testing.assert_array_equal(found.indexable, plain.indexable)
-    np.testing.assert_allclose(found.index, plain.index, atol=1e-6)
+        result = indices.whittle(active, passive, scale * earned, passive_reward=scale * kept, **fields)
+        np.testing.assert_array_equal(result.indexable, plain.indexable)
+        np.testing.assert_allclose(result.index, scale * plain.index, rtol=1e-9, atol=1e-9 * scale)
+    result = indices.whittle(active, passive, 1e6 + earned, passive_reward=1e6 + kept, **fields)
+    np.testing.assert_array_equal(result.indexable, plain.indexable)
+    np.testing.assert_allclose(result.index, plain.index, atol=1e-6)
 
 
 def test_indices_within_the_rounds_and_the_relaxation_are_the_same_in_any_unit():
@@ -216,27 +210,27 @@ def test_indices_within_the_rounds_and_the_relaxation_are_the_same_in_any_unit()
     relaxed = indices.relaxation(active, passive, earned, 2, passive_reward=kept)
     best = decision_processes.optimal([passive[0], active[0]], [kept[0], earned[0]])
     units = np.array(SCALES)[:, None, None]
-    rows = [np.float32(np.broadcast_to(each, (len(units), 6, 3, 3))) for each in (active, passive)]
-    found = jax.jit(planning.whittle)(*rows, np.float32(units * earned), np.float32(units * kept), 0.9) / units
-    np.testing.assert_allclose(found, np.broadcast_to(found[SCALES.index(1.0)], found.shape), rtol=1e-4, atol=1e-5)
+    rows = [np.float32(np.broadcast_to(item, (len(units), 6, 3, 3))) for item in (active, passive)]
+    result = jax.jit(planning.whittle)(*rows, np.float32(units * earned), np.float32(units * kept), 0.9) / units
+    np.testing.assert_allclose(result, np.broadcast_to(result[SCALES.index(1.0)], result.shape), rtol=1e-4, atol=1e-5)
     for scale in SCALES:
-        found = indices.relaxation(active, passive, scale * earned, 2, passive_reward=scale * kept)
+        result = indices.relaxation(active, passive, scale * earned, 2, passive_reward=scale * kept)
         for name in ("value", "price", "advantage"):
-            np.testing.assert_allclose(getattr(found, name), scale * getattr(relaxed, name), atol=1e-7 * scale)
-        np.testing.assert_allclose(found.occupation, relaxed.occupation, atol=1e-9)
+            np.testing.assert_allclose(getattr(result, name), scale * getattr(relaxed, name), atol=1e-7 * scale)
+        np.testing.assert_allclose(result.occupation, relaxed.occupation, atol=1e-9)
         long = decision_processes.optimal([passive[0], active[0]], [scale * kept[0], scale * earned[0]])
         np.testing.assert_array_equal(long.policy, best.policy)
         np.testing.assert_allclose(long.gain, scale * best.gain, rtol=1e-12)
-    moved = indices.relaxation(active, passive, earned - 5, 2, passive_reward=kept - 5)
-    np.testing.assert_allclose([moved.value, moved.price], [relaxed.value - 30, relaxed.price], rtol=1e-9)
+    lowered = indices.relaxation(active, passive, earned - 5, 2, passive_reward=kept - 5)
+    np.testing.assert_allclose([lowered.value, lowered.price], [relaxed.value - 30, relaxed.price], rtol=1e-9)
 
 
 def test_whittle_of_an_arm_that_stays_is_gittins():
     for states in (2, 3, 5):
         rows, reward = random_arms(states, 4, states)
-        found = indices.whittle(rows, np.broadcast_to(np.eye(states), rows.shape), reward, discount=0.95)
-        np.testing.assert_allclose(found.index, indices.gittins(rows, reward, 0.95), atol=1e-10)
-        assert found.indexable.all()
+        result = indices.whittle(rows, np.broadcast_to(np.eye(states), rows.shape), reward, discount=0.95)
+        np.testing.assert_allclose(result.index, indices.gittins(rows, reward, 0.95), atol=1e-10)
+        assert result.indexable.all()
 
 
 CIRCLE = np.array([[1, 0, 0, 1], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]]) / 2  # to the state itself or the one before
@@ -255,20 +249,19 @@ def test_whittle_of_published_arms_that_all_pay():
         ("present", 0.9, [-0.45, 0.45, 0.891089109, -0.891089109]),
         ("arrival", 0.9, [-0.5, 0.5, 0.9900990099, -0.9900990099]),  # the present state's, over the discount
     ):
-        found = indices.whittle(
-            [CIRCLE.T], [CIRCLE], CIRCLE_PAYS, discount=discount, passive_reward=CIRCLE_PAYS, paid=paid
-        )
-        np.testing.assert_allclose(found.index[0], expected, atol=1e-8)
-    found = indices.whittle(PATIENTS_CALLED, PATIENTS_LEFT, [1, 0.5, 0], passive_reward=[1, 0.5, 0])
-    np.testing.assert_allclose(found.index[:, 1], [1.074074074, 3.25, 1 / 6], atol=1e-8)
+        fields = {"discount": discount, "passive_reward": CIRCLE_PAYS, "paid": paid}
+        result = indices.whittle([CIRCLE.T], [CIRCLE], CIRCLE_PAYS, **fields)
+        np.testing.assert_allclose(result.index[0], expected, atol=1e-8)
+    result = indices.whittle(PATIENTS_CALLED, PATIENTS_LEFT, [1, 0.5, 0], passive_reward=[1, 0.5, 0])
+    np.testing.assert_allclose(result.index[:, 1], [1.074074074, 3.25, 1 / 6], atol=1e-8)
 
 
 def test_relaxation_of_published_arms():
     for arms, plays, expected in ((5, 1, 1.0), (10, 4, 4.0)):
-        found = indices.relaxation([CIRCLE.T] * arms, [CIRCLE] * arms, CIRCLE_PAYS, plays, passive_reward=CIRCLE_PAYS)
-        assert found.value == pytest.approx(expected, abs=1e-9)
-    found = indices.relaxation(PATIENTS_CALLED, PATIENTS_LEFT, [1, 0.5, 0], 1, passive_reward=[1, 0.5, 0])
-    assert found.value == pytest.approx(2.080392157, abs=1e-9)
+        result = indices.relaxation([CIRCLE.T] * arms, [CIRCLE] * arms, CIRCLE_PAYS, plays, passive_reward=CIRCLE_PAYS)
+        assert result.value == pytest.approx(expected, abs=1e-9)
+    result = indices.relaxation(PATIENTS_CALLED, PATIENTS_LEFT, [1, 0.5, 0], 1, passive_reward=[1, 0.5, 0])
+    assert result.value == pytest.approx(2.080392157, abs=1e-9)
 
 
 @pytest.mark.parametrize("paid", ["arrival", "present"])
@@ -280,7 +273,7 @@ def test_relaxation_is_the_least_bound_of_all_prices(paid):
         rng = np.random.default_rng(seed)
         active, passive = rng.dirichlet(np.ones(3), (2, 3, 3))
         reward, other = rng.random((2, 3, 3))
-        found = indices.relaxation(active, passive, reward, plays, passive_reward=other, paid=paid)
+        result = indices.relaxation(active, passive, reward, plays, passive_reward=other, paid=paid)
         lines = []  # of each arm (gain without the price, share of rounds played) for every policy
         for k in range(3):
             for chosen in itertools.product([False, True], repeat=3):
@@ -290,8 +283,8 @@ def test_relaxation_is_the_least_bound_of_all_prices(paid):
                     np.where(play[:, None], reward[k], other[k]),
                 )
                 law = jaxbandit.chains.stationary(rows)
-                each = (rows * pays).sum(1) if paid == "arrival" else np.where(play, reward[k], other[k])
-                lines.append((k, law @ each, law @ play))
+                item = (rows * pays).sum(1) if paid == "arrival" else np.where(play, reward[k], other[k])
+                lines.append((k, law @ item, law @ play))
         k, gain, share = np.array(lines).T
         # the bound is piecewise linear in the price, so that its least value lies where two lines of an arm meet
         prices = [0.0]
@@ -303,25 +296,25 @@ def test_relaxation_is_the_least_bound_of_all_prices(paid):
         if plays in (0, 3):  # then the price has no end
             everyone = reward if plays else other
             rows = active if plays else passive
-            laws = [jaxbandit.chains.stationary(each) for each in rows]
+            laws = [jaxbandit.chains.stationary(item) for item in rows]
             bounds = [
                 sum(law @ ((p * r).sum(1) if paid == "arrival" else r) for law, p, r in zip(laws, rows, everyone))
             ]
-        assert found.value == pytest.approx(min(bounds), abs=1e-9)
+        assert result.value == pytest.approx(min(bounds), abs=1e-9)
         pays = np.stack([other, reward], -1)
         if paid == "arrival":
             pays = np.stack([(passive @ other[..., None])[..., 0], (active @ reward[..., None])[..., 0]], -1)
-        shares = found.occupation
-        assert (shares * pays).sum() == pytest.approx(found.value, abs=1e-9)
+        shares = result.occupation
+        assert (shares * pays).sum() == pytest.approx(result.value, abs=1e-9)
         assert shares[..., 1].sum() == pytest.approx(plays, abs=1e-9)
         entered = np.einsum("ks,kst->kt", shares[..., 1], active) + np.einsum("ks,kst->kt", shares[..., 0], passive)
         np.testing.assert_allclose(shares.sum(-1), entered, atol=1e-9)
-        assert (shares[found.advantage > 1e-7][:, 0] < 1e-9).all() and (
-            shares[found.advantage < -1e-7][:, 1] < 1e-9
+        assert (shares[result.advantage > 1e-7][:, 0] < 1e-9).all() and (
+            shares[result.advantage < -1e-7][:, 1] < 1e-9
         ).all()
         if plays < 3:  # the value is concave in the number of plays
             more = indices.relaxation(active, passive, reward, plays + 1, passive_reward=other, paid=paid)
-            assert more.value <= found.value + found.price + 1e-9
+            assert more.value <= result.value + result.price + 1e-9
 
 
 ROWS = [[[0.5, 0.5], [0.4, 0.6]]]

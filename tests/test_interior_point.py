@@ -25,7 +25,7 @@ def equations(z, target, paid, mean, high, barrier, push):
     q, slack, y, u = z["q"], z["slack"], z["weight"], z["value"]
     v = u[None] - u[:, None] - (z["mean"] - paid)[:, None]
     balance = y @ q - y * q.sum(1)
-    found = [
+    result = [
         (q * slack - target).ravel(),
         (z["total"][:, None] - y[:, None] * v - slack).ravel(),
         1 - q.sum(1),
@@ -33,9 +33,9 @@ def equations(z, target, paid, mean, high, barrier, push):
         (z["mean"] - mean if push is None else push - y @ q.sum(1))[None],
     ]
     if high is None:  # one of the balances follows from the others, and only differences of u count
-        return jnp.concatenate([*found, balance[1:], (u.sum() - jax.lax.stop_gradient(u.sum()))[None]])
+        return jnp.concatenate([*result, balance[1:], (u.sum() - jax.lax.stop_gradient(u.sum()))[None]])
     sides = z["below"] * u - barrier, z["above"] * (high - u) - barrier
-    return jnp.concatenate([*found, balance + z["below"] - z["above"], *sides])
+    return jnp.concatenate([*result, balance + z["below"] - z["above"], *sides])
 
 
 @jax.jit
@@ -76,17 +76,17 @@ def problems(states, cases, seed):
 
 def check_step(before, after, given, case):
     """All unknowns after a step, and the residuals that it carries."""
-    z, found = unknowns(before, case), unknowns(after, case)
+    z, result = unknowns(before, case), unknowns(after, case)
     change, length = newton(z, *given)
     for name, start in z.items():
         expected = start + length * change[name]
         if name == "value" and given[3] is None:
-            expected, found[name] = expected - expected[0], found[name] - found[name][0]
-        np.testing.assert_allclose(found[name], expected, rtol=1e-7, atol=1e-7, err_msg=name)
-    v = found["value"][None] - found["value"][:, None] - (found["mean"] - given[1])[:, None]
-    drift = found["total"][:, None] - found["weight"][:, None] * v - found["slack"]
+            expected, result[name] = expected - expected[0], result[name] - result[name][0]
+        np.testing.assert_allclose(result[name], expected, rtol=1e-7, atol=1e-7, err_msg=name)
+    v = result["value"][None] - result["value"][:, None] - (result["mean"] - given[1])[:, None]
+    drift = result["total"][:, None] - result["weight"][:, None] * v - result["slack"]
     np.testing.assert_allclose(np.stack(after.drift)[..., case].T, drift, atol=1e-7)
-    np.testing.assert_allclose(after.moment[..., case], (found["q"] * v).sum(1), atol=1e-9)
+    np.testing.assert_allclose(after.moment[..., case], (result["q"] * v).sum(1), atol=1e-9)
     return length
 
 
@@ -106,8 +106,8 @@ def test_a_step_is_newtons(kind):
             after = step(point, counts, paid, jnp.asarray(0.1), push)
             for case in range(cases):
                 box = (None, None) if high is None else (high[case], 0.1)
-                given = (counts[..., case].T, paid[:, case], mean[case], *box, None if push is None else push[case])
-                lengths.append(check_step(point, after, given, case))
+                inputs = (counts[..., case].T, paid[:, case], mean[case], *box, None if push is None else push[case])
+                lengths.append(check_step(point, after, inputs, case))
             point = after
         assert min(lengths) < 1 and 1 in lengths
 
@@ -134,6 +134,6 @@ def test_a_step_of_three_states_is_newtons():
         for _ in range(6):
             after = step(point, turned(counts), [mean - reward for reward in paid])
             for case in range(8):
-                given = (counts[..., case].T, paid[:, case], mean[case], None, None, None)
-                check_step(whole(point), whole(after), given, case)
+                inputs = (counts[..., case].T, paid[:, case], mean[case], None, None, None)
+                check_step(whole(point), whole(after), inputs, case)
             point = after

@@ -2,28 +2,15 @@
 
 import pickle
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
 import jaxbandit
-from jaxbandit import (
-    GLR,
-    KLUCB,
-    MOSS,
-    UCB1,
-    Gittins,
-    KnownBreaks,
-    KnownProcess,
-    LPPriority,
-    Myopic,
-    Task,
-    Whittle,
-    WithDetector,
-    environments,
-    simulate,
-)
+from jaxbandit import KLUCB, UCB1, Gittins, KnownProcess, LPPriority, Myopic, Task, Whittle, environments, simulate
 from jaxbandit.environments import restless
+from jaxbandit.policies import GLR, MOSS, HiddenMyopic, KnownBreaks, WhittleLastSeen, WithDetector
 from jaxbandit.policies.parts.knowledge import made_for
 
 ROWS, WAIT = np.array([[[0.1, 0.9], [0.2, 0.8]]] * 3), np.array([[[0.9, 0.1], [0.3, 0.7]]] * 3)
@@ -35,30 +22,16 @@ ALL_PAY = restless(ROWS, (0, 1), WAIT, observed=True, paid="all")
 ALIKE = restless(ROWS, (0, 1))  # arms that move alike, played or not
 HIDDEN = environments.hidden(ROWS, [[0.2, 0.7]] * 3)
 RIVER = environments.riverswim(4)
+of_rows = partial(restless, ROWS, (0, 1), WAIT)
 MADE = {  # by policy: it, the arms that it was made for, and others, with what is said of them
     "Gittins": (Gittins.of(RESTED, 0.9), RESTED, OTHER, "which differ in transition"),
     "Whittle-rows": (Whittle.of(SEEN), SEEN, restless(WAIT, (0, 1), ROWS, observed=True), "in transition, passive"),
     "Whittle-pays": (Whittle.of(SEEN), SEEN, restless(ROWS, (0, 2), WAIT, observed=True), "in reward"),
     "Whittle-played": (Whittle.of(SEEN), SEEN, ALL_PAY, "those that are played pay; in .* all pay, played or not"),
-    "LPPriority": (
-        LPPriority.of(ALL_PAY, 1),
-        ALL_PAY,
-        restless(ROWS, (0, 1), WAIT, observed=True, paid="all", cost=0.1),
-        "in cost",
-    ),
-    "WhittleLastSeen": (
-        jaxbandit.WhittleLastSeen.of(UNSEEN, 5),
-        UNSEEN,
-        restless(ROWS, (0, 1), WAIT, initial_state=0),
-        "in initial",
-    ),
+    "LPPriority": (LPPriority.of(ALL_PAY, 1), ALL_PAY, of_rows(observed=True, paid="all", cost=0.1), "in cost"),
+    "WhittleLastSeen": (WhittleLastSeen.of(UNSEEN, 5), UNSEEN, of_rows(initial_state=0), "in initial"),
     "Myopic": (Myopic.of(ALIKE), ALIKE, UNSEEN, "in passive"),
-    "HiddenMyopic": (
-        jaxbandit.HiddenMyopic.of(HIDDEN),
-        HIDDEN,
-        environments.hidden(ROWS, [[0.2, 0.8]] * 3),
-        "in emission",
-    ),
+    "HiddenMyopic": (HiddenMyopic.of(HIDDEN), HIDDEN, environments.hidden(ROWS, [[0.2, 0.8]] * 3), "in emission"),
     "KnownProcess": (KnownProcess.of(RIVER), RIVER, environments.riverswim(4, up=0.3), "in transition"),
     "KnownProcess-steps": (KnownProcess.of(RIVER), RIVER, environments.riverswim(4, steps=5), "in steps"),
 }
@@ -142,9 +115,7 @@ def test_a_horizon_that_ends_before_the_game_is_refused(name):
     policy, arms = TOLD[name], environments.riverswim(3, steps=4) if name == "UCBVI" else CHANGING
     policy.validate(Task(arms, horizon=50))
     policy.validate(Task(arms))  # says nothing of how many rounds will be played
-    with pytest.raises(
-        ValueError, match=f"horizon: {name} is made for 50 rounds, and 100 will be played; give horizon=100"
-    ):
+    with pytest.raises(ValueError, match=f"{name} is made for 50 rounds, and 100 will be played; give horizon=100"):
         simulate(arms, {"p": policy}, runs=1, horizon=100)
 
 

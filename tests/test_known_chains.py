@@ -63,8 +63,8 @@ def test_the_table_is_read_where_the_arms_are():
     state = policy.update(state, Feedback(one, one, one, jnp.zeros(1), 1))
     np.testing.assert_allclose(policy.scores(None, state, 2)[0], [7, 0.4, 9])
     np.testing.assert_allclose(Gittins(policy.indices).scores(None, state, 2)[0], [0.1, 0.4, 0.5])
-    told = Feedback(one, one, one, jnp.zeros(1), 1, shown=jnp.array([1, 0, 1], jnp.int32))
-    np.testing.assert_allclose(policy.scores(None, policy.update(state, told), 3)[0], [0.2, 0.3, 0.6])
+    text = Feedback(one, one, one, jnp.zeros(1), 1, shown=jnp.array([1, 0, 1], jnp.int32))
+    np.testing.assert_allclose(policy.scores(None, policy.update(state, text), 3)[0], [0.2, 0.3, 0.6])
     again = Feedback(one, one, one, jnp.zeros(1), 1, restarted=jnp.uint32(5))
     np.testing.assert_allclose(policy.scores(None, policy.update(state, again), 3)[0], [7, 8, 9])
     same = Feedback(one, one, one, jnp.zeros(1), 1, restarted=jnp.uint32(0))
@@ -79,7 +79,7 @@ def test_any_order_of_the_arms(plays, kind):
     if kind == "indices":
         policy = Gittins(policy.indices)
     asked = {"runs": 20, "horizon": 100, "times": [10, 100], "plays": plays, "progress": False}
-    plain, shuffled = (jaxbandit.simulate(arms, {"p": policy}, shuffle=each, **asked) for each in (False, True))
+    plain, shuffled = (jaxbandit.simulate(arms, {"p": policy}, shuffle=item, **asked) for item in (False, True))
     np.testing.assert_array_equal(plain.visits["p"], shuffled.visits["p"])
 
 
@@ -87,8 +87,8 @@ def test_whittle_of_restless_arms_that_are_watched():
     """It collects 5.81 from both states 0, as value iteration of its rule says; the optimum is larger by 0.03."""
     active, passive = np.stack([A_ACTIVE, B_ACTIVE]), np.stack([A_PASSIVE, B_PASSIVE])
     arms = restless(active, (0, 0.5, 1), passive, observed=True, initial_state=0)
-    found = discounted(arms, {"w": Whittle.of(arms, 0.9)}, 0.9, 20_000)["w"]
-    check_mean(found, 5.81028043, more=1e-3)
+    result = discounted(arms, {"w": Whittle.of(arms, 0.9)}, 0.9, 20_000)["w"]
+    check_mean(result, 5.81028043, more=1e-3)
     assert np.isfinite(Whittle.of(arms).indices).all()  # the long-run average has indices, too
 
 
@@ -114,15 +114,14 @@ def test_plugged_in_estimates_of_more_states(states):
 
 
 def test_posterior_gittins_chooses_as_often_as_draws_say():
-    """Exact binomial test at 1e-9 of 50,000 choices. The probability is the share of 400,000 draws by NumPy, from which
-    it may differ by 0.004, five standard errors: finds one that is 0.02 off."""
+    """Exact binomial test at 1e-9 of 50,000 choices against 400,000 draws by NumPy, whose share may be off by 0.004."""
     counts = np.array([[[3, 2], [1, 4]], [[0, 1], [2, 2]]])
     policy = PosteriorGittins(discount=0.9, prior=1.0)
     state = policy.init(jnp.array([[0.0, 1.0]] * 2))
     state = state._replace(counts=jnp.asarray(counts), known=jnp.asarray(counts), states=jnp.array([1, 0]))
     rng = np.random.default_rng(0)
     drawn = [[rng.dirichlet(0.5 + counts[k, s], 400_000) for s in (0, 1)] for k in (0, 1)]
-    rows = [np.stack(each, axis=1) for each in drawn]
+    rows = [np.stack(item, axis=1) for item in drawn]
     scores = []
     for k, s in ((0, 1), (1, 0)):  # the closed form of two states
         once, other, stays = rows[k][:, s, 1], rows[k][:, 1 - s, 1], 0.9 * rows[k][:, s, 1 - s]
@@ -177,7 +176,7 @@ def test_restarting_arms_draw_by_arm_episode_and_play():
 
     state = environment.init(key)
     expected = [state_of(plain_draw(words, k, 0), arms.initial[k]) for k in (0, 1)]
-    begun, played, returns = 0, [0, 0], 0
+    start, played, returns = 0, [0, 0], 0
     step = jax.jit(environment.step)
     for t in range(1, 60):
         arm = (t * t // 3) % 2
@@ -185,14 +184,14 @@ def test_restarting_arms_draw_by_arm_episode_and_play():
         played[arm] += 1
         row = arms.transition[arm, expected[arm]]
         assert int(feedback.before[0]) == expected[arm]
-        expected[arm] = state_of(plain_draw(words, arm, begun + played[arm]), row)
+        expected[arm] = state_of(plain_draw(words, arm, start + played[arm]), row)
         assert int(feedback.states[0]) == expected[arm]
         ended = plain_draw(words, 2, t) < round(0.2 * 2**32)
         assert (int(feedback.restarted) > 0) == ended
         if ended:
             assert int(feedback.restarted) == plain_draw(words, 3, t) | 1
             expected = [state_of(plain_draw(words, 4 + k, t), arms.initial[k]) for k in (0, 1)]
-            begun, played, returns = t, [0, 0], returns + 1
+            start, played, returns = t, [0, 0], returns + 1
         assert state.states.tolist() == expected
     assert returns > 4
 
@@ -204,9 +203,8 @@ def test_restarting_arms_pay_the_discounted_reward():
     policies = {f"only {k}": jaxbandit.Oracle(np.eye(3)[k]) for k in range(3)} | {"g": Gittins.of(environment, 0.9)}
     policies |= {"drawn": PosteriorGittins(0.9), "u": Uniform()}
     result = jaxbandit.simulate(environment, policies, runs=1000, horizon=2000, times=[2000], progress=False)
-    collected = {
-        label: np.einsum("rks,ks->r", result.visits[label][0, 0, :, 0], arms.reward) / 2000 for label in policies
-    }
+    visits = {label: result.visits[label][0, 0, :, 0] for label in policies}
+    collected = {label: np.einsum("rks,ks->r", counts, arms.reward) / 2000 for label, counts in visits.items()}
     for k in range(3):
         check_mean(collected[f"only {k}"], environment.means()[k], more=10 / 2000)  # of the last episode, cut short
     check_mean(collected["g"], environment.comparator(1), more=10 / 2000)
@@ -228,11 +226,11 @@ def test_discounted_reward_against_a_loop():
         np.testing.assert_allclose(metrics.discounted_reward(full, "u", discount)[0, 0], expected, atol=1e-12)
         times = [1, 2, 5, 6, 20, 40]
         some = jaxbandit.simulate(environment, {"u": Uniform()}, times=times, **asked)
-        found = metrics.discounted_reward(some, "u", discount)[0, 0]
+        result = metrics.discounted_reward(some, "u", discount)[0, 0]
         weights = discount ** np.arange(40)
         spread = [weights[a:b] - weights[a:b].mean() for a, b in itertools.pairwise([0, *times])]
         bound = 2 * 3 / 2 * np.abs(np.concatenate(spread)).sum()  # plays, range of rewards
-        assert (np.abs(found - expected) <= bound + 1e-12).all()
+        assert (np.abs(result - expected) <= bound + 1e-12).all()
 
 
 @pytest.mark.parametrize("discount", [0.0, 0.5, 0.95, 0.999])
@@ -293,6 +291,6 @@ def test_what_all_arms_show_comes_in_the_order_that_the_player_sees():
     policy = {"w": Whittle.of(arms, 0.9)}
     assert len(np.unique(np.asarray(policy["w"].indices).round(6))) == 6
     plain, shuffled = (
-        jaxbandit.simulate(arms, policy, runs=20, horizon=300, shuffle=each, progress=False) for each in (False, True)
+        jaxbandit.simulate(arms, policy, runs=20, horizon=300, shuffle=item, progress=False) for item in (False, True)
     )
     np.testing.assert_array_equal(plain.visits["w"], shuffled.visits["w"])

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from test_indices import value_of_joint_play
 
 import jaxbandit
 from experiments import known_chains
@@ -9,17 +10,9 @@ from experiments.published.scenarios import environment
 
 
 def value_by_iteration(arms, discount):
-    """What the best policy collects from state 0 of all arms: value iteration over the states of all arms together."""
-    arms_number, states = arms.reward.shape
-    values = np.zeros((states,) * arms_number)
-    for _ in range(int(np.log(1e-9) / np.log(discount))):
-        after = []
-        for k in range(arms_number):
-            paid = (arms.transition[k] @ arms.reward[k]).reshape([-1 if j == k else 1 for j in range(arms_number)])
-            moved = np.moveaxis(np.tensordot(arms.transition[k], values, (1, k)), 0, k)
-            after.append(paid + discount * moved)
-        values = np.max(after, axis=0)
-    return values[(0,) * arms_number]
+    """What the best policy collects from state 0 of all arms."""
+    still = np.broadcast_to(np.eye(arms.reward.shape[1]), arms.transition.shape)
+    return value_of_joint_play(arms.transition, still, arms.reward, discount)[(0,) * len(still)]
 
 
 @pytest.mark.parametrize("scenario", ["scenario 1", "scenario 4"])
@@ -31,15 +24,15 @@ def test_the_optimum_is_that_of_value_iteration(scenario):
 def test_the_best_arm_alone():
     """Rewards of one arm, round after round, and the best of the arms."""
     problem = known_chains.Problem("scenario 2", "settled", 0.9)
-    arms, found = problem.arms, []
+    arms, result = problem.arms, []
     for k in range(5):
         law, sum_of_rewards = arms.initial[k], 0.0
         for t in range(300):
             law = law @ arms.transition[k]
             sum_of_rewards += 0.9**t * law @ arms.reward[k]
-        found.append(sum_of_rewards)
-    assert known_chains.best_alone(problem) == pytest.approx(max(found), rel=1e-12)
-    assert 0.2 < known_chains.missed_alone(problem) == pytest.approx(1 - max(found) / known_chains.optimum(problem))
+        result.append(sum_of_rewards)
+    assert known_chains.best_alone(problem) == pytest.approx(max(result), rel=1e-12)
+    assert 0.2 < known_chains.missed_alone(problem) == pytest.approx(1 - max(result) / known_chains.optimum(problem))
 
 
 def test_what_is_missed_where_arms_return():

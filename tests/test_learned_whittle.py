@@ -31,7 +31,7 @@ def random_arms(states, arms=200, seed=0, concentration=1.0):
 def index_in_floats(active, passive, reward, discount, dtype=float):
     """Of arms that all pay."""
     earned, kept = (np.einsum("kst,kt->ks", rows, reward) for rows in (active, passive))
-    return np.asarray(found_indices(*(jnp.asarray(each, dtype) for each in (active, passive, earned, kept)), discount))
+    return np.asarray(found_indices(*(jnp.asarray(item, dtype) for item in (active, passive, earned, kept)), discount))
 
 
 @pytest.mark.parametrize("discount", [None, 0.9, 0.99999])
@@ -39,9 +39,9 @@ def index_in_floats(active, passive, reward, discount, dtype=float):
 def test_traced_indices_are_those_of_the_host(states, discount):
     active, passive, reward = random_arms(states)
     exact = indices.whittle(active, passive, reward, discount=discount, passive_reward=reward)
-    found = index_in_floats(active, passive, reward, discount)
-    assert exact.indexable.mean() > 0.98 and np.isfinite(found).all()
-    off = np.abs(found - exact.index) / (1 + np.abs(exact.index))
+    result = index_in_floats(active, passive, reward, discount)
+    assert exact.indexable.mean() > 0.98 and np.isfinite(result).all()
+    off = np.abs(result - exact.index) / (1 + np.abs(exact.index))
     assert off[exact.indexable].max() < 5e-6
 
 
@@ -61,10 +61,10 @@ def test_float32_keeps_its_digits_where_states_are_rare_and_chains_slow(discount
 
 def test_published_arms():
     for discount, expected in ((None, [-0.5, 0.5, 1, -1]), (0.9, [-0.5, 0.5, 0.9900990099, -0.9900990099])):
-        found = index_in_floats(CIRCLE.T[None], CIRCLE[None], np.array([CIRCLE_PAYS]), discount)
-        np.testing.assert_allclose(found[0], expected, atol=2e-6)
-    found = index_in_floats(PATIENTS_CALLED, PATIENTS_LEFT, np.array([[1, 0.5, 0]] * 3), None)
-    np.testing.assert_allclose(found[:, 1], [1.074074074, 3.25, 1 / 6], atol=5e-6)
+        result = index_in_floats(CIRCLE.T[None], CIRCLE[None], np.array([CIRCLE_PAYS]), discount)
+        np.testing.assert_allclose(result[0], expected, atol=2e-6)
+    result = index_in_floats(PATIENTS_CALLED, PATIENTS_LEFT, np.array([[1, 0.5, 0]] * 3), None)
+    np.testing.assert_allclose(result[:, 1], [1.074074074, 3.25, 1 / 6], atol=5e-6)
 
 
 @pytest.mark.parametrize("discount", [None, 0.99])
@@ -76,25 +76,27 @@ def test_numbers_of_arms_that_are_not_indexable(discount):
     assert len(bad) >= 3
     zero = np.zeros_like(reward)
     earned = np.einsum("kst,kt->ks", active, reward)
-    found = np.asarray(found_indices(*(jnp.asarray(each, float) for each in (active, passive, earned, zero)), discount))
+    result = np.asarray(
+        found_indices(*(jnp.asarray(item, float) for item in (active, passive, earned, zero)), discount)
+    )
     expected = np.array(
         [reference.adaptive_greedy(active[k], passive[k], earned[k], zero[k], discount) for k in range(150)]
     )
-    off = np.abs(found - expected) / (1 + np.abs(expected))
+    off = np.abs(result - expected) / (1 + np.abs(expected))
     assert np.quantile(off[bad], 0.9) < 1e-4 and np.quantile(off, 0.99) < 1e-4
 
 
 def test_episodes():
     rounds = np.arange(1, 5000)
-    number, begins = (np.asarray(each) for each in jax.vmap(episode)(jnp.asarray(rounds)))
+    number, begins = (np.asarray(item) for item in jax.vmap(episode)(jnp.asarray(rounds)))
     expected = [n for n in range(1, 120) for _ in range(n)][: len(rounds)]
     np.testing.assert_array_equal(number, expected)
     np.testing.assert_array_equal(begins, np.diff([0, *expected]) > 0)
     for n in (40_000, 65_535, 65_536):  # near the last round that there can be
         first = 1 + n * (n - 1) // 2
         for t, e, b in ((first - 1, n - 1, False), (first, n, True), (first + 1, n, False)):
-            assert [int(each) for each in episode(jnp.int32(t))] == [e, b]
-    assert [int(each) for each in episode(jnp.int32(2**31 - 1))] == [65_536, False]
+            assert [int(item) for item in episode(jnp.int32(t))] == [e, b]
+    assert [int(item) for item in episode(jnp.int32(2**31 - 1))] == [65_536, False]
 
 
 def test_the_nth_largest():
@@ -112,12 +114,12 @@ def test_moves_of_all_arms_are_counted_from_the_second_round_on():
     np.testing.assert_allclose(seen.scores(table), np.asarray(table).mean(1), rtol=1e-6)
     counted = jax.jit(lambda seen, feedback: seen.counted(feedback))
     for t in range(1, 30):
-        shown, played = random.integers(states, size=arms), random.permutation(arms)[:2]
-        one, all_arms = jnp.asarray(played, jnp.int32), jnp.asarray(shown, jnp.int32)
+        view, played = random.integers(states, size=arms), random.permutation(arms)[:2]
+        one, all_arms = jnp.asarray(played, jnp.int32), jnp.asarray(view, jnp.int32)
         seen = counted(seen, Feedback(one, one * 0, all_arms[one], one * 0.0, jnp.int32(t), all_arms))
         if before is not None:
-            np.add.at(counts, (np.arange(arms), np.isin(np.arange(arms), played).astype(int), before, shown), 1)
-        before = shown
+            np.add.at(counts, (np.arange(arms), np.isin(np.arange(arms), played).astype(int), before, view), 1)
+        before = view
     np.testing.assert_array_equal(seen.counts, counts)
     np.testing.assert_array_equal(seen.left(), counts.sum(-1))
     np.testing.assert_array_equal(seen.scores(table), np.asarray(table)[np.arange(arms), before])
@@ -138,17 +140,8 @@ def game(policy, environment):
         "counts": lambda arms, state, t: state.seen.counts,
         "indices": lambda arms, state, t: state.indices,
     }
-    result = simulate(
-        environment,
-        {"p": policy},
-        key=KEY,
-        runs=RUNS,
-        horizon=ROUNDS,
-        times=range(1, ROUNDS + 1),
-        plays=PLAYS,
-        record=record,
-        progress=False,
-    )
+    sizes = {"key": KEY, "runs": RUNS, "horizon": ROUNDS, "times": range(1, ROUNDS + 1), "plays": PLAYS}
+    result = simulate(environment, {"p": policy}, **sizes, record=record, progress=False)
     played = np.diff(result.visits["p"][0, 0].sum(-1), axis=1, prepend=0) > 0
     here, counts, index = (result.recorded[name]["p"][0, 0] for name in record)
     return played, here, counts[:, -1], index
@@ -206,8 +199,8 @@ def test_posterior_sampling_plays_as_its_loop(case):
     def plan(run, t, number, counts, price):
         seen = nothing_seen(jnp.asarray(REWARD, float))._replace(counts=jnp.asarray(counts, jnp.int32))
         rows = np.asarray(draw(seen, keys.policy[run], t), np.float64)
-        each = zip(rows, REWARD, COST, strict=True)
-        return [reference.index_of_arm(*arm, policy.paid, policy.discount) for arm in each]
+        item = zip(rows, REWARD, COST, strict=True)
+        return [reference.index_of_arm(*arm, policy.paid, policy.discount) for arm in item]
 
     assert min(check_loop(policy, arms, plan)) > 0.9
 
@@ -225,23 +218,21 @@ def test_optimism_plays_as_its_loop(case):
     numbers = policy.eta, policy.scale, policy.discount
 
     def plan(run, t, number, counts, price):
-        found = []
+        result = []
         for mine, reward, cost in zip(counts, REWARD, COST, strict=True):
-            given = (mine, reward, len(REWARD), number, price + cost, policy.paid, *numbers)
-            rows = reference.optimistic_arm(*given)
+            inputs = (mine, reward, len(REWARD), number, price + cost, policy.paid, *numbers)
+            rows = reference.optimistic_arm(*inputs)
             arm = (rows, reward, cost, policy.paid, policy.discount)
-            found.append(np.full(STATES, np.nan) if rows is None else reference.index_of_arm(*arm))
-        return found
+            result.append(np.full(STATES, np.nan) if rows is None else reference.index_of_arm(*arm))
+        return result
 
     assert min(check_loop(policy, arms, plan)) > 0.5
 
 
 def seen_of(counts, here=0):
-    return ObservedMoves(
-        jnp.asarray(counts, jnp.int32),
-        jnp.full(len(counts), here, jnp.int32),
-        jnp.asarray(REWARD[: len(counts)], float),
-    )
+    number = len(counts)
+    here = jnp.full(number, here, jnp.int32)
+    return ObservedMoves(jnp.asarray(counts, jnp.int32), here, jnp.asarray(REWARD[:number], float))
 
 
 @pytest.mark.parametrize("paid", ["all", "played"])
@@ -251,20 +242,16 @@ def test_plans_where_all_arms_pay_and_where_those_played_do(kind, paid):
     counts = np.round(np.stack([PASSIVE, ACTIVE], 1) * 10**8)
     kept = REWARD if paid == "all" else None
     exact = indices.whittle(ACTIVE, PASSIVE, REWARD, discount=0.9, passive_reward=kept).index - COST[:, None]
-    plan = jax.jit(lambda policy, *given: policy.plan(seen_of(counts), *given))
+    plan = jax.jit(lambda policy, *inputs: policy.plan(seen_of(counts), *inputs))
     if kind is PosteriorWhittle:
-        found = plan(kind(COST, paid, discount=0.9), jnp.array([1, 2], jnp.uint32))
+        result = plan(kind(COST, paid, discount=0.9), jnp.array([1, 2], jnp.uint32))
     else:
-        found = plan(kind(COST, paid, scale=0.0), jnp.uint32(9), jnp.asarray(0.4))
-    np.testing.assert_allclose(found, exact, atol=2e-3 if kind is PosteriorWhittle else 1e-5)
+        result = plan(kind(COST, paid, scale=0.0), jnp.uint32(9), jnp.asarray(0.4))
+    np.testing.assert_allclose(result, exact, atol=2e-3 if kind is PosteriorWhittle else 1e-5)
 
 
 def test_drawn_rows_have_their_law():
-    """Means and variances of 4,000 draws are those of the Dirichlet laws, within 5 standard errors.
-
-    With 36 numbers compared twice this fails by chance once in 20,000; a prior counted twice, or the rows of plays
-    taken for those of others, is found.
-    """
+    """Means and variances of 4,000 draws within 5 standard errors of Dirichlet laws: fails by chance once in 20,000."""
     number, policy = 4000, PosteriorWhittle(prior=0.5)
     counts = np.random.default_rng(2).integers(0, 30, (2, 2, 3, 3)) * np.array([[[1]], [[0]]]) + np.arange(3)
     words = jax.random.bits(jax.random.key(7), (number, 2))

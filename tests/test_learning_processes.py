@@ -23,13 +23,8 @@ PROCESSES = {
     "two": decision_process([[[0.9, 0.1], [0.3, 0.7]], [[0.4, 0.6], [0.5, 0.5]]], [[0.2, 1.0], [0.0, 0.7]]),
 }
 RUNS, ROUNDS = 2, 400
-OPTIMISTS = {
-    "UCRL2": UCRL2(),
-    "UCRL2-known": UCRL2(rewards="known"),
-    "KLUCRL": KLUCRL(),
-    "UCRL2B": UCRL2B(delta=0.1),
-    "TUCRL": TUCRL(),
-}
+OPTIMISTS = {kind.__name__: kind() for kind in (UCRL2, KLUCRL, TUCRL)}
+OPTIMISTS |= {"UCRL2-known": UCRL2(rewards="known"), "UCRL2B": UCRL2B(delta=0.1)}
 
 
 @functools.cache
@@ -108,8 +103,8 @@ def test_posterior_sampling_plays_as_its_loop(fields, process):
             else:
                 ends = t == 1 or (left >= np.maximum(2 * before, 1))[played[t - 2][:2]]
             if ends:
-                seen = Moves(*(jnp.asarray(each, jnp.int32) for each in (counts, left, s)), jnp.asarray(reward, float))
-                rows, paid = (np.asarray(each, float) for each in draw(seen, keys.policy[run], t))
+                seen = Moves(*(jnp.asarray(item, jnp.int32) for item in (counts, left, s)), jnp.asarray(reward, float))
+                rows, paid = (np.asarray(item, float) for item in draw(seen, keys.policy[run], t))
                 plan = reference.iterate(lambda u: paid + rows @ u, S, min(max(1 / t, 1e-6), 0.01), waiting=0.1)
                 before, began, length = left, t, t - began
             return plan[0][s], plan[3][s] > 1e-4
@@ -118,15 +113,11 @@ def test_posterior_sampling_plays_as_its_loop(fields, process):
 
 
 def test_drawn_processes_have_their_law():
-    """Means and variances of 4,000 draws are those of Dirichlet and beta laws, within 5 standard errors.
-
-    With 30 numbers compared this fails by chance once in 50,000; a prior counted twice, or rows that share their
-    draws, is found.
-    """
+    """Means and variances of 4,000 draws within 5 standard errors of Dirichlet and beta laws: by chance 1 in 50,000."""
     policy, number = PSRL(prior=0.5, rewards="learned"), 4000
     counts = np.array([[[3, 1, 0], [0, 0, 0], [10, 20, 30]], [[1, 1, 1], [0, 5, 0], [2, 0, 0]]])
     left, paid = counts.sum(-1), np.array([[0.25, 0, 1.0], [0.5, 0.9, 0.0]])
-    seen = Moves(*(jnp.asarray(each, jnp.int32) for each in (counts, left, 0)), jnp.asarray(paid, float))
+    seen = Moves(*(jnp.asarray(item, jnp.int32) for item in (counts, left, 0)), jnp.asarray(paid, float))
     words = jax.random.bits(jax.random.key(7), (number, 2))
     rows, rewards = jax.jit(jax.vmap(lambda words: policy.draw(seen, words)))(words)
     a = 0.5 + counts
@@ -196,8 +187,8 @@ def test_who_may_not_play():
 
 
 def test_counts_double_up_to_the_largest_integer():
-    found = doubled(jnp.array([0, 1, 3, 2**30 - 1, 2**30, 2**31 - 1]))
-    assert found.tolist() == [1, 2, 6, 2**31 - 2, 2**31 - 1, 2**31 - 1]
+    result = doubled(jnp.array([0, 1, 3, 2**30 - 1, 2**30, 2**31 - 1]))
+    assert result.tolist() == [1, 2, 6, 2**31 - 2, 2**31 - 1, 2**31 - 1]
 
 
 def test_states_out_of_reach():
@@ -208,11 +199,11 @@ def test_states_out_of_reach():
     counts = np.rint(moves * 10_000).astype(int)
     counts[:, 6] = 0
     reward = np.pad(process.reward, ((0, 0), (0, 1)))
-    seen = Moves(*(jnp.asarray(each, jnp.int32) for each in (counts, counts.sum(-1), 0)), jnp.asarray(reward, float))
+    seen = Moves(*(jnp.asarray(item, jnp.int32) for item in (counts, counts.sum(-1), 0)), jnp.asarray(reward, float))
     t = int(counts.sum()) + 1
     plan = jax.jit(lambda policy, seen, t: policy.plan(seen, t))
     assert plan(UCRL2(), seen, t).gain > 0.99
-    found = plan(TUCRL(), seen, t)
+    result = plan(TUCRL(), seen, t)
     expected = reference.optimistic("TUCRL", counts, reward, t, 0)
-    np.testing.assert_allclose(found.gain, expected[1], rtol=1e-4)
-    assert found.gain < 0.7 and found.actions[:6].tolist() == expected[0][:6].tolist() == [1] * 6
+    np.testing.assert_allclose(result.gain, expected[1], rtol=1e-4)
+    assert result.gain < 0.7 and result.actions[:6].tolist() == expected[0][:6].tolist() == [1] * 6

@@ -1,13 +1,7 @@
 """Ids of cases, and durations beside marks."""
 
-import re
 from pathlib import Path
 
-import numpy as np
-import pytest
-
-from jaxbandit import KLUCB
-from tests.cases import LONGEST, TYPED, words
 from tests.durations import Row, read, rows, to_mark, to_unmark
 
 REPORT = """<testsuites><testsuite>
@@ -19,32 +13,6 @@ REPORT = """<testsuites><testsuite>
 <testcase classname="tests.test_b" name="test_short" time="0.9"><properties><property name="slow" value="True"/></properties></testcase>
 <testcase classname="tests.test_b" name="test_left_out" time="0"><properties><property name="slow" value="True"/></properties><skipped/></testcase>
 </testsuite></testsuites>"""  # noqa: E501
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        (r"policies\['k'\].L: 'x' is .* number", "policies-k-L-x-is-number"),
-        (re.compile(r"^times: \(2,\)$"), "times-2"),
-        (lambda: None, "argument"),
-        (np.float32, "float32"),
-        (KLUCB(exploration=3.0), "KLUCB-exploration-3.0"),
-        ([KLUCB, None, True], "KLUCB-None-True"),
-        ({"tile": 4, "chunk": 40}, "tile-4-chunk-40"),
-        (np.array([[0.5, -1.0], [1 / 3, 1e30]]), "0.5--1.0-0.333333-1e30"),
-        ({}, "empty"),
-        (b"\xff", "argument"),
-        (object(), "object"),
-    ],
-)
-def test_ids_can_be_typed(value, expected):
-    assert words(value, "argument") == expected
-    assert TYPED.fullmatch(expected)
-
-
-def test_long_ids_end_with_a_word():
-    assert words("word " * 20, "argument") == "-".join(["word"] * 8)
-    assert len(words("x" * 100, "argument")) == LONGEST
 
 
 def test_rows_name_cases_of_files_that_exist():

@@ -68,14 +68,14 @@ def test_selection_by_label(result, dataset):
 
 def test_files_give_back_everything(dataset, result, tmp_path):
     empty = replace(result, times=result.times[:0], visits={"KL": result.visits["KL"][:, :, :, :0]})
-    for given in (result, empty, replace(result, fingerprint={}, provenance={})):
-        given.to_netcdf(tmp_path / "result.nc")
-        wanted = given.to_xarray()
-        found = xarray.load_dataset(tmp_path / "result.nc")
-        xarray.testing.assert_identical(found, wanted)
-        assert {n: v.dtype for n, v in found.variables.items()} == {n: v.dtype for n, v in wanted.variables.items()}
-        assert {n: type(v) for n, v in found.attrs.items()} == {n: type(v) for n, v in wanted.attrs.items()}
-        assert set(found.indexes) == set(wanted.indexes)
+    for inputs in (result, empty, replace(result, fingerprint={}, provenance={})):
+        inputs.to_netcdf(tmp_path / "result.nc")
+        wanted = inputs.to_xarray()
+        answer = xarray.load_dataset(tmp_path / "result.nc")
+        xarray.testing.assert_identical(answer, wanted)
+        assert {n: v.dtype for n, v in answer.variables.items()} == {n: v.dtype for n, v in wanted.variables.items()}
+        assert {n: type(v) for n, v in answer.attrs.items()} == {n: type(v) for n, v in wanted.attrs.items()}
+        assert set(answer.indexes) == set(wanted.indexes)
     assert [path.name for path in tmp_path.iterdir()] == ["result.nc"]
 
 
@@ -129,7 +129,7 @@ def test_a_grid_of_things_is_named_by_their_texts():
     data = jaxbandit.to_xarray({name: simulate(**case) for name, case in cases.items()}, **axes)
     assert data.policy_.values.tolist() == [repr(policy) for policy in axes["policy_"]] and data.sizes["policy_"] == 2
     horizons = {f"horizon={h}": simulate(ARMS, {"U": KLUCB()}, runs=2, horizon=h) for h in (10, 20)}
-    for given, wrong, words in (
+    for inputs, wrong, words in (
         ({}, {"horizon": [10]}, "results: there is no case 'horizon=10'; it has "),
         (horizons, {"horizon": [10, 20]}, "results: the cases along horizon differ in more than it: .*time"),
         (horizons, {"horizon": [10, 30]}, "no case 'horizon=30'"),
@@ -139,7 +139,7 @@ def test_a_grid_of_things_is_named_by_their_texts():
         (3, {"horizon": [10]}, "results: 3 is not a dict of results"),
     ):
         with pytest.raises(ValueError, match=words):
-            jaxbandit.to_xarray(given, **wrong)
+            jaxbandit.to_xarray(inputs, **wrong)
     axes = {"scale": np.arange(0.6, 0.9, 0.1), "played": [1, 2]}  # 0.7999999999999999; the name of a recorder
     played = simulate(ARMS, {"U": KLUCB()}, runs=2, horizon=9, record={"played": lambda arms, policy, t: t})
     data = jaxbandit.to_xarray(dict.fromkeys(jaxbandit.grid(lambda **_: {}, **axes), played), **axes)

@@ -47,14 +47,14 @@ def of_runs(needed, values, scale, otherwise):
 def test_any_flags(runs, share):
     """Against NumPy where a flag is set, to the last bit as given elsewhere."""
     needed, values, scale, otherwise = given(runs, share)
-    found = jax.tree.map(np.asarray, of_runs(needed, values, scale, otherwise))
+    result = jax.tree.map(np.asarray, of_runs(needed, values, scale, otherwise))
     grown = np.asarray(values, np.float64).sum(1) * np.asarray(scale)
     for n in range(3):
         grown = grown * 1.5 + n
     expected = {"sum": grown, "each": np.sqrt(np.asarray(values))}
     for name, flags in (("sum", np.asarray(needed)), ("each", np.asarray(needed)[:, None] & np.ones((1, 3, 1), bool))):
-        np.testing.assert_allclose(found[name][flags], expected[name][flags], rtol=1e-6)
-        np.testing.assert_array_equal(found[name][~flags], np.asarray(otherwise[name])[~flags])
+        np.testing.assert_allclose(result[name][flags], expected[name][flags], rtol=1e-6)
+        np.testing.assert_array_equal(result[name][~flags], np.asarray(otherwise[name])[~flags])
 
 
 @pytest.mark.parametrize("of_a_batch", [False, True])
@@ -115,8 +115,8 @@ def test_spread_of_relative_values(states):
     counts = random.integers(1, 60, (30, states, states))
     reward = random.random((30, states))
     spread_of = jax.jit(spread_of_values)
-    found = spread_of(jnp.asarray(counts), jnp.asarray(reward, float))
-    for n, paid, spread in zip(counts, reward, found):
+    result = spread_of(jnp.asarray(counts), jnp.asarray(reward, float))
+    for n, paid, spread in zip(counts, reward, result):
         values = jaxbandit.chains.relative_values(n / n.sum(1, keepdims=True), paid)
         assert spread == pytest.approx(np.ptp(values), rel=1e-4)
     never_left = jnp.asarray(counts).at[0, 1].set(0)

@@ -39,10 +39,9 @@ def brute_ratio(n, mean):
     values = [log_likelihood(n, a, rho * a) for a in grid]
     at = int(np.argmax(values))
     low, high = grid[max(at - 1, 0)], grid[min(at + 1, 2000)]
-    found = minimize_scalar(
-        lambda a: -log_likelihood(n, a, rho * a), bounds=(low, high), method="bounded", options={"xatol": 1e-13}
-    )
-    return log_likelihood(n, p01, p10) - max(-found.fun, values[at])
+    loss = lambda a: -log_likelihood(n, a, rho * a)
+    result = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-13})
+    return log_likelihood(n, p01, p10) - max(-result.fun, values[at])
 
 
 def test_likelihood_ratio_against_brute_force():
@@ -65,9 +64,9 @@ def test_law_of_types_against_all_trajectories(chain):
             np.add.at(moves, ([0, *path[:-1]], path), 1)
             law[tuple(moves.ravel())] = law.get(tuple(moves.ravel()), 0) + np.prod(move**moves)
         counts = types(plays)
-        found = dict(zip(zip(*counts, strict=True), np.exp(log_probability(counts, chain)), strict=True))
-        assert set(found) == set(law)
-        assert all(found[n] == pytest.approx(law[n]) for n in law)
+        result = dict(zip(zip(*counts, strict=True), np.exp(log_probability(counts, chain)), strict=True))
+        assert set(result) == set(law)
+        assert all(result[n] == pytest.approx(law[n]) for n in law)
 
 
 def test_information_is_that_of_the_lower_bound():
@@ -94,8 +93,7 @@ def test_rows_of_the_checks_hold():
 
 @pytest.mark.parametrize("states", [3, 4])
 def test_line_of_types_obeys_the_conditions_of_a_maximum(states):
-    """At the chain the likelihood of the line's types grows in every direction as the range of relative values does, by
-    numerical derivatives, with one positive factor; flows are in balance, and one is 0 at the end."""
+    """Likelihood grows along the line as the range of relative values does, by numerical derivatives; flows balance."""
     generator = np.random.default_rng(states)
     chain, reward = generator.dirichlet(np.full(states, 2.0), states), generator.random(states)
     begin, along = of_chains.line_of_types(chain, reward)
@@ -112,8 +110,7 @@ def test_line_of_types_obeys_the_conditions_of_a_maximum(states):
 
 
 def test_a_false_lemma_is_seen(monkeypatch):
-    """Three times the likelihood ratio is more than D; one tour is too short for every number of cycles; on the other
-    side of the chain a line of types begins within the class."""
+    """Three times the likelihood ratio, one tour too few, a line of types that begins within the class."""
     monkeypatch.setattr(lemmas, "likelihood_ratio", lambda counts, mean: 3 * likelihood_ratio(counts, mean))
     rows = [row for row in lemmas.likelihoods(100) if row["lemma"] == "7"]
     assert "no" in {row["holds"] for row in rows}

@@ -81,15 +81,16 @@ def test_everyone_plays_and_is_compared(tmp_path, python, monkeypatch, capfd):
     assert "plays 10 of 10 blocks" in printed and "it prints" not in printed and "numba is not installed" in printed
     theirs = peers.play_theirs(settings, tmp_path / "out" / "theirs")  # reads what is there
     rows = peers.table(results, theirs, settings)
-    found = {(row["problem"], row["policy"], row["beside"]): row["verdict"] for row in rows}
-    assert found["easy", "UCB1", pairs.SMPYBANDITS.name] == found["easy", "uniform", pairs.SMPYBANDITS.name] == "agree"
-    assert found["easy", "IMED", pairs.SMPYBANDITS.name] == f"differ, because {pairs.LEAST}"
-    assert found["RiverSwim", "UCRL2", pairs.LOOPS.name] == "-"
+    result = {(row["problem"], row["policy"], row["beside"]): row["verdict"] for row in rows}
+    assert (
+        result["easy", "UCB1", pairs.SMPYBANDITS.name] == result["easy", "uniform", pairs.SMPYBANDITS.name] == "agree"
+    )
+    assert result["easy", "IMED", pairs.SMPYBANDITS.name] == f"differ, because {pairs.LEAST}"
+    assert result["RiverSwim", "UCRL2", pairs.LOOPS.name] == "-"
     left = theirs["RiverSwim", 1].regret
     assert left == pytest.approx(np.full(60, 40 * (float(riverswim().comparator(1)) - 0.005)))
-    assert {path.name for path in (tmp_path / "out").glob("*.*")} == {
-        *("settings.json", "table.csv", "peers.png", "peers.pdf")
-    }
+    written = {path.name for path in (tmp_path / "out").glob("*.*")}
+    assert written == {"settings.json", "table.csv", "peers.png", "peers.pdf"}
     (damaged,) = (tmp_path / "out" / "theirs").rglob("easy-UCB1-0-50.json")
     damaged.write_text(damaged.read_text().replace('"UCB"', '"Uniform"'))
     with pytest.raises(ValueError, match="holds no block of this job"):
@@ -216,5 +217,5 @@ def test_loops_play_as_loops_of_another_hand(name, setting, other, monkeypatch):
     spec.loader.exec_module(loops)
     job = {"policy": name, "arguments": {"": setting}, "moves": MOVES.tolist(), "reward": REWARD.tolist(), "best": 0.0}
     play = loops.prepare(json.loads(json.dumps(job)))
-    found = [-play(150, np.array([seed])) for seed in range(3)]
-    assert found == pytest.approx([played(other(), 150, seed) for seed in range(3)], abs=1e-9)
+    result = [-play(150, np.array([seed])) for seed in range(3)]
+    assert result == pytest.approx([played(other(), 150, seed) for seed in range(3)], abs=1e-9)

@@ -57,7 +57,7 @@ def digests(which):
         simulate(three, {"TVKLUCB": ALL["TVKLUCB"]()}, **asked),
         simulate(many, {"KLUCBMC": ALL["KLUCBMC"]()}, **asked),
         simulate(moving, some, **asked, plays=2),
-        simulate(watched, {each: getattr(jaxbandit, each).of(watched) for each in WATCHING}, **asked, plays=2),
+        simulate(watched, {item: getattr(jaxbandit, item).of(watched) for item in WATCHING}, **asked, plays=2),
         simulate(hidden, {"known": jaxbandit.HiddenMyopic.of(hidden)}, **asked),
         simulate(jaxbandit.environments.riverswim(3), learners, **asked),
     ]
@@ -117,9 +117,9 @@ def test_rows_of_a_shared_table_are_read_as_by_indexing(shape):
     rng = np.random.default_rng(0)
     table = rng.integers(0, 2**32, shape, np.uint32)
     index = [rng.integers(0, size, (4, 50)).astype(np.int32) for size in shape[: min(2, len(shape))]]
-    found = over_runs(lambda *index: look_up(jnp.asarray(table), *index))(*map(jnp.asarray, index))
-    np.testing.assert_array_equal(np.moveaxis(found, -1, 1), table[tuple(index)])
-    one = [each[:, 0] for each in index]
+    result = over_runs(lambda *index: look_up(jnp.asarray(table), *index))(*map(jnp.asarray, index))
+    np.testing.assert_array_equal(np.moveaxis(result, -1, 1), table[tuple(index)])
+    one = [item[:, 0] for item in index]
     np.testing.assert_array_equal(look_up(jnp.asarray(table), *map(jnp.asarray, one)), table[tuple(one)])
 
 
@@ -128,5 +128,5 @@ def test_tables_of_each_row_are_read_at_any_index(entries):
     random = np.random.default_rng(entries)
     table, index = random.integers(99, size=(4, entries, 3)), random.integers(entries, size=(4, 7))
     expected = np.stack([table[np.arange(4), at] for at in index.T], axis=-1)
-    found = over_runs(lambda at: look_up_each(jnp.asarray(table), at))(jnp.asarray(index))
-    np.testing.assert_array_equal(found, expected)
+    result = over_runs(lambda at: look_up_each(jnp.asarray(table), at))(jnp.asarray(index))
+    np.testing.assert_array_equal(result, expected)

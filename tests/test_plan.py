@@ -90,9 +90,8 @@ for runs in (10**7, 10**8):
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is Linux's")
 def test_what_does_not_fit_into_memory_is_refused_with_its_numbers(tmp_path):
     """In a process that may have one GiB more than it has: refused before anything is allocated or written."""
-    played = subprocess.run(
-        [sys.executable, "-c", HUGE, str(tmp_path / "s")], capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, "-c", HUGE, str(tmp_path / "s")]
+    played = subprocess.run(command, capture_output=True, text=True, check=False)
     lines = played.stdout.splitlines()
     assert played.returncode == 0 and len(lines) == 4, played.stderr[-800:]
     assert lines[0].startswith("runs: 10,000,000 runs x ") and " x 20 arms x 2 states x " in lines[0]

@@ -18,6 +18,7 @@ from jaxbandit.policies import KLUCRL, PSRL, TUCRL, UCBVI, UCRL2, UCRL2B
 from jaxbandit.policies.processes.imed_rl import dual
 from jaxbandit.policies.processes.moves import Moves
 
+PLAN = jax.jit(lambda policy, seen, t: policy.plan(seen, t))
 RIGHT = [[16, 24, 0, 0, 0, 0], [2, 20, 12, 0, 0, 0], [0, 1, 17, 10, 0, 0], [0, 0, 1, 13, 8, 0], [0, 0, 0, 1, 10, 6]]
 LAST = [0, 0, 0, 0, 4, 6]
 ROW, VALUES = np.array([0, 1, 17, 10, 0, 0]) / 28, np.array([0.0, 1, 3, 2, 5, 4])
@@ -47,13 +48,13 @@ def next_round(seen):
 def test_rows_of_values_that_are_computed_beside_them():
     """What states pay plus discounted values, which XLA rounds in two ways if it computes them twice."""
     best = jax.vmap(jax.vmap(l1_ball_max))
-    found = jax.jit(lambda rows, radius, paid, values: best(rows, radius, paid + 0.8 * values[:, None])[1])
+    result = jax.jit(lambda rows, radius, paid, values: best(rows, radius, paid + 0.8 * values[:, None])[1])
     random = np.random.default_rng(0)
     for _ in range(30):
-        given = random.dirichlet([1, 1, 1], (2, 2, 3)), np.full((2, 2, 3), 0.4), *random.random((2, 2, 1, 3))
-        rows, radius, paid, values = (jnp.asarray(each, float) for each in given)
+        inputs = random.dirichlet([1, 1, 1], (2, 2, 3)), np.full((2, 2, 3), 0.4), *random.random((2, 2, 1, 3))
+        rows, radius, paid, values = (jnp.asarray(item, float) for item in inputs)
         paid = jnp.broadcast_to(paid, (2, 2, 3))
-        np.testing.assert_allclose(found(rows, radius, paid, values[:, 0]).sum(-1), 1, atol=1e-6)
+        np.testing.assert_allclose(result(rows, radius, paid, values[:, 0]).sum(-1), 1, atol=1e-6)
 
 
 PUBLISHED = [  # of l1 balls and KL balls by their radii, of boxes by how many states may be moved to
@@ -79,13 +80,13 @@ def test_published_rows(kind, size, value, row):
         number = 28_000
         off = np.sqrt(14 * ROW * (1 - ROW) * B_214 / number) + 49 * B_214 / (3 * (number - 1))
         low, high = np.maximum(ROW - off, 0), np.minimum(ROW + off, 1) * (np.arange(6) < size)
-        best, reached = box_max(*(jnp.asarray(each, float) for each in (low, high, VALUES)))
+        best, reached = box_max(*(jnp.asarray(item, float) for item in (low, high, VALUES)))
     np.testing.assert_allclose(best, value, rtol=2e-6)
     if row is not None:
         np.testing.assert_allclose(reached, row, atol=2e-6)
 
 
-@pytest.mark.parametrize("states", [2, 5, 12])
+@pytest.mark.parametrize("states", [2, 12])
 def test_rows_are_the_best_of_their_set(states):
     """Linear programmes for random rows, radii and values with ties; alone and with the runs last."""
     random = np.random.default_rng(states)
@@ -93,21 +94,16 @@ def test_rows_are_the_best_of_their_set(states):
     values = np.round(random.random((8, states)) * 4)
     radius = random.random(8) * 2.2
     low, high = np.maximum(rows - random.random(rows.shape) / 4, 0), np.minimum(rows + random.random(rows.shape) / 4, 1)
-    given = [jnp.asarray(np.moveaxis(each, 0, -1), float) for each in (rows, radius, values, low, high)]
-    ball, box = over_runs(lambda p, d, u, low, high: (l1_ball_max(p, d, u), box_max(low, high, u)))(*given)
+    alone = [jnp.asarray(numbers, float) for numbers in (rows, radius, values, low, high)]
+    last = [jnp.moveaxis(numbers, 0, -1) for numbers in alone]
+    ball, box = jax.jit(over_runs(lambda p, d, u, low, high: (l1_ball_max(p, d, u), box_max(low, high, u))))(*last)
+    np.testing.assert_allclose(jax.jit(jax.vmap(l1_ball_max))(*alone[:3])[0], ball[0], rtol=1e-6)
     for n in range(8):
-        one = l1_ball_max(*(each[..., n] for each in given[:3]))
-        np.testing.assert_allclose(one[0], ball[0][n], rtol=1e-6)
         # q and its distances e, the sum of which is at most d
         off = np.eye(states)
         limits = np.block([[off, -off], [-off, -off], [np.zeros((1, states)), np.ones((1, states))]])
-        best = linprog(
-            np.r_[-values[n], np.zeros(states)],
-            limits,
-            np.r_[rows[n], -rows[n], radius[n]],
-            [[*[1] * states, *[0] * states]],
-            [1],
-        )
+        costs, sums = np.r_[-values[n], np.zeros(states)], [[*[1] * states, *[0] * states]]
+        best = linprog(costs, limits, np.r_[rows[n], -rows[n], radius[n]], sums, [1])
         np.testing.assert_allclose(ball[0][n], -best.fun, atol=2e-6)
         best = linprog(-values[n], A_eq=[[1] * states], b_eq=[1], bounds=list(zip(low[n], high[n])))
         np.testing.assert_allclose(box[0][n], -best.fun, atol=2e-6)
@@ -123,16 +119,15 @@ def test_radii_of_ucrl2_and_constants_of_kl_ucrl():
 
 
 def test_plans_of_optimists():
-    plan = jax.jit(lambda policy, seen, t: policy.plan(seen, t))
-    found = plan(UCRL2(), moves(), 214)
-    assert (found.actions.tolist(), int(found.sweeps), float(found.gain)) == ([0] * 6, 1, 1)
+    result = PLAN(UCRL2(), moves(), 214)
+    assert (result.actions.tolist(), int(result.sweeps), float(result.gain)) == ([0] * 6, 1, 1)
     seen = moves(10_000, 1)
-    found = plan(UCRL2(), seen, next_round(seen))
-    assert (found.actions.tolist(), int(found.sweeps)) == ([1] * 6, 28)
-    np.testing.assert_allclose(found.gain, 0.5473683802, rtol=1e-5)
-    assert plan(KLUCRL(), seen, next_round(seen)).actions.tolist() == [1] * 6
+    result = PLAN(UCRL2(), seen, next_round(seen))
+    assert (result.actions.tolist(), int(result.sweeps)) == ([1] * 6, 28)
+    np.testing.assert_allclose(result.gain, 0.5473683802, rtol=1e-5)
+    assert PLAN(KLUCRL(), seen, next_round(seen)).actions.tolist() == [1] * 6
     seen = moves(100, 1)
-    assert plan(KLUCRL(), seen, next_round(seen)).actions.tolist() == [1] * 6
+    assert PLAN(KLUCRL(), seen, next_round(seen)).actions.tolist() == [1] * 6
 
 
 def test_gains_of_optimists():
@@ -150,49 +145,39 @@ def test_gains_of_optimists():
             np.testing.assert_allclose(plan.gain, gain, rtol=3e-8)
 
 
-@pytest.mark.parametrize(
-    ("bonus", "steps"),
-    [
-        (
-            "CH",
-            {
-                0: [1.051531747, 1.096593763, 1.553078488, 2.877124386, 4.385759244, 5],
-                4: [0.1245978327, 0.1351453245, 0.1489228943, 0.1680076833, 0.1911243507, 5],
-            },
-        ),
-        (
-            "BF",
-            {
-                0: [0.03575944811, 0.1114678275, 0.664318408, 2.118851866, 3.895951054, 5],
-                3: [0.00838066175, 0.006863895345, 0.006817637061, 0.007165255139, 1.778607948, 5],
-            },
-        ),
-    ],
-    ids=["CH", "BF"],
-)
-def test_bounds_of_ucbvi(bonus, steps):
+BOUNDS = {
+    ("CH", 0): [1.051531747, 1.096593763, 1.553078488, 2.877124386, 4.385759244, 5],
+    ("CH", 4): [0.1245978327, 0.1351453245, 0.1489228943, 0.1680076833, 0.1911243507, 5],
+    ("BF", 0): [0.03575944811, 0.1114678275, 0.664318408, 2.118851866, 3.895951054, 5],
+    ("BF", 3): [0.00838066175, 0.006863895345, 0.006817637061, 0.007165255139, 1.778607948, 5],
+}
+
+
+@pytest.mark.parametrize("bonus", ["CH", "BF"])
+def test_bounds_of_ucbvi(bonus):
     seen = moves(1_000_000)
     met = jnp.asarray(1_000_000 * np.arange(1, 6)[:, None] * (6 - np.arange(6)), jnp.int32)
     visits = met if bonus == "BF" else None
     policy = UCBVI(steps=5, horizon=5e6, bonus=bonus)
-    found = jax.jit(lambda seen, visits: policy.plan(seen, visits, jnp.full((5, 2, 6), 5.0)))(seen, visits)
-    for step, expected in steps.items():
-        np.testing.assert_allclose(found[step, 1], expected, rtol=1e-5)
+    result = jax.jit(lambda seen, visits: policy.plan(seen, visits, jnp.full((5, 2, 6), 5.0)))(seen, visits)
+    for kind, step in BOUNDS:
+        if kind == bonus:
+            np.testing.assert_allclose(result[step, 1], BOUNDS[kind, step], rtol=1e-5)
 
 
 def test_the_dual_of_imed_rl():
     """A published vector and random ones, whose maximum scipy finds."""
     law, v, U, m = np.array([0.018, 0.51, 0.45, 0.022]), np.array([0.78, 1.78, 1.92, 2.56]), 3.06, 2.329296
-    found = dual(*(jnp.asarray(each, float) for each in (law, v - m)), 1 / (U - m))
-    np.testing.assert_allclose(found, 0.4981941038, rtol=1e-5)
-    np.testing.assert_allclose(37 * found + math.log(37), 22.0440997, rtol=1e-5)
+    result = dual(*(jnp.asarray(item, float) for item in (law, v - m)), 1 / (U - m))
+    np.testing.assert_allclose(result, 0.4981941038, rtol=1e-5)
+    np.testing.assert_allclose(37 * result + math.log(37), 22.0440997, rtol=1e-5)
     random = np.random.default_rng(0)
     laws, values = random.dirichlet(np.full(6, 0.3), 500), 3 * random.random((500, 6))
     upper = values.max(1) + random.random(500) * (random.random(500) < 0.7)
     best = np.minimum((laws * values).sum(1) + random.random(500) ** 3, upper - 0.02)
-    found = dual(*(jnp.asarray(each, float) for each in (laws, values - best[:, None], 1 / (upper - best))))
-    expected = [reference.imed_dual(*each) for each in zip(laws, values, best, upper)]
-    np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-5)
+    result = dual(*(jnp.asarray(item, float) for item in (laws, values - best[:, None], 1 / (upper - best))))
+    expected = [reference.imed_dual(*item) for item in zip(laws, values, best, upper)]
+    np.testing.assert_allclose(result, expected, rtol=1e-3, atol=1e-5)
 
 
 @pytest.mark.parametrize("process", [riverswim(6), riverswim(20), grid()], ids=["6", "20", "rooms"])
@@ -214,8 +199,8 @@ def test_value_iteration_finds_the_best_policy(waiting):
     for _ in range(5):
         rows, paid = random.dirichlet(np.ones(4), (3, 4)), random.random((3, 4))
         best = decision_processes.optimal(rows, paid)
-        given = [jnp.asarray(each, float) for each in (rows, paid)]
-        plan = value_iteration(lambda u, given=given: given[1] + given[0] @ u, jnp.zeros(4), 1e-5, waiting=waiting)
+        inputs = [jnp.asarray(item, float) for item in (rows, paid)]
+        plan = value_iteration(lambda u, inputs=inputs: inputs[1] + inputs[0] @ u, jnp.zeros(4), 1e-5, waiting=waiting)
         assert plan.actions.tolist() == best.policy.tolist()
         np.testing.assert_allclose(plan.gain, best.gain[0], atol=1e-5)
         np.testing.assert_allclose(plan.values, best.bias - best.bias.min(), atol=1e-3)
@@ -233,13 +218,13 @@ def test_states_that_take_turns_need_waiting():
 def test_backward_induction():
     """RiverSwim's best values of episodes; no turns leave the table as it is."""
     process = riverswim(steps=5)
-    rows, paid = (jnp.asarray(each, float) for each in (process.transition, process.reward))
+    rows, paid = (jnp.asarray(item, float) for item in (process.transition, process.reward))
     table = jnp.full((5, 2, 6), 7.0)
-    found = backward_induction(lambda h, after, old: paid + rows @ after, table)
+    result = backward_induction(lambda h, after, old: paid + rows @ after, table)
     np.testing.assert_allclose(
-        found[0].max(0), [0.025, 0.02623125, 0.1487125, 0.6293625, 1.6378375, 3.02205], rtol=1e-5
+        result[0].max(0), [0.025, 0.02623125, 0.1487125, 0.6293625, 1.6378375, 3.02205], rtol=1e-5
     )
-    np.testing.assert_allclose(found.max(1), process.episode_values(), rtol=1e-5)
+    np.testing.assert_allclose(result.max(1), process.episode_values(), rtol=1e-5)
     same = backward_induction(lambda h, after, old: paid + rows @ after, table, jnp.int32(0))
     np.testing.assert_array_equal(same, table)
 
@@ -248,9 +233,8 @@ def test_backward_induction():
 def test_plans_are_optimistic_where_the_truth_is_in_the_set(kind):
     """Rows seen are the true ones, so that no plan may promise less than the truth, but for the tolerance."""
     process = riverswim()
-    plan = jax.jit(lambda seen, t: kind().plan(seen, t))
     for times in (1, 20, 2000):
         seen = seen_of(process, 100 * times)
         t = next_round(seen)
-        found = plan(seen, t)
-        assert found.span < 1 / math.sqrt(t) and found.gain >= process.comparator(1) - 1 / math.sqrt(t)
+        result = PLAN(kind(), seen, t)
+        assert result.span < 1 / math.sqrt(t) and result.gain >= process.comparator(1) - 1 / math.sqrt(t)

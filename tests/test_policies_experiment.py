@@ -17,14 +17,14 @@ def test_everything_planned_can_be_played():
     assert labels["easy Bernoulli"] == labels["hard Bernoulli"] == labels["scenario 1"]
     assert labels["scenario 1"][: len(labels["Gaussian"])] == labels["Gaussian"]
     for name, family in policies.FAMILIES.items():
-        told = [policy.family for policy in planned[name]["policies"].values() if hasattr(policy, "family")]
-        assert len(told) == 9 and all(each is family for each in told)
+        text = [policy.family for policy in planned[name]["policies"].values() if hasattr(policy, "family")]
+        assert len(text) == 9 and all(item is family for item in text)
 
 
 def test_every_index_policy_is_there():
-    shown = {type(policy) for kind in policies.groups("scenario 1", 10).values() for policy in kind.values()}
+    view = {type(policy) for kind in policies.groups("scenario 1", 10).values() for policy in kind.values()}
     others = {"RCA", "DSEE", "PlugInGittins", "PosteriorGittins", "Uniform"}  # for other problems, or no index
-    assert {each.__name__ for each in shown} == set(jaxbandit.ALL) - others
+    assert {item.__name__ for item in view} == set(jaxbandit.ALL) - others
 
 
 def test_the_worst_of_each_policy():

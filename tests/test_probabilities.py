@@ -93,11 +93,8 @@ def test_one_row_alone_is_named_as_such():
 def test_arms_with_different_numbers_of_states_are_told_to_be_padded():
     """The message says how, and what it says works: a padded arm is played as the arm it stands for."""
     two, three = [[0.5, 0.5], [0.4, 0.6]], EXACT[0].tolist()
-    for transition, reward in (
-        ([two, three], PAYS),
-        ([np.array(two), np.array(three)], PAYS),
-        (EXACT[:2], [[0, 1], PAYS]),
-    ):
+    arrays = [np.array(two), np.array(three)]
+    for transition, reward in (([two, three], PAYS), (arrays, PAYS), (EXACT[:2], [[0, 1], PAYS])):
         with pytest.raises(ValueError, match="lists of different lengths have to be padded: .*columns of 0"):
             markov(transition, reward)
     with pytest.raises(ValueError, match="^transition: .* padded"):

@@ -52,10 +52,8 @@ def test_what_is_planned_has_the_numbers_of_the_sources():
 
 def test_the_share_of_runs_has_wilsons_interval():
     share, z = 8 / 40, 1.959964
-    centre, half = (
-        (share + z**2 / 80) / (1 + z**2 / 40),
-        z * math.sqrt(share * 0.8 / 40 + (z / 80) ** 2) / (1 + z**2 / 40),
-    )
+    whole, spread = 1 + z**2 / 40, math.sqrt(share * 0.8 / 40 + (z / 80) ** 2)
+    centre, half = (share + z**2 / 80) / whole, z * spread / whole
     assert losses.share_of(np.arange(40) < 8) == f"20% ({centre - half:.0%} to {centre + half:.0%})"
 
 
@@ -63,20 +61,20 @@ def test_joint_states_pay_what_arms_show():
     """Paths of plays pay as the arms do but for each arm's first and last state; best gains are the best mean."""
     arms = structure.arms_of(3)
     process, means = structure.joint(arms), as_decision_process(arms)
-    for each in (process, means):
-        assert each.comparator(1) == pytest.approx(arms.means().max(), abs=1e-9)
-        np.testing.assert_allclose(each.means(), arms.means(), atol=1e-9)
+    for item in (process, means):
+        assert item.comparator(1) == pytest.approx(arms.means().max(), abs=1e-9)
+        np.testing.assert_allclose(item.means(), arms.means(), atol=1e-9)
     random = np.random.default_rng(0)
     for start in itertools.product((0, 1), repeat=3):
-        states, shown, paid = list(start), 0.0, 0.0
+        states, view, paid = list(start), 0.0, 0.0
         for k in random.integers(0, 3, 20):
             s = np.ravel_multi_index(states, (2, 2, 2))
             assert process.reward[k, s] == states[k]
             paid += float(process.reward[k, s])
             states[k] = int(random.choice(2, p=np.asarray(arms.transition[k, states[k]])))
             assert process.transition[k, s, np.ravel_multi_index(states, (2, 2, 2))] > 0
-            shown += states[k]
-        assert paid - shown == sum(start) - sum(states)
+            view += states[k]
+        assert paid - view == sum(start) - sum(states)
 
 
 def test_regret_of_plays_is_pseudo_regret_on_arms():
@@ -103,9 +101,9 @@ def test_tables_from_counts():
     result = jaxbandit.simulate(
         {problems.OTHER_ENDS: process}, policies, runs=20, horizon=1000, times=[100, 500, 1000], progress=False
     )
-    found = losses.final_rows(result)
-    assert (found[0]["policy"], found[0]["exponent"]) == (problems.KNOWN, "-")
-    assert found[0]["less than the next"] == "yes"
+    answer = losses.final_rows(result)
+    assert (answer[0]["policy"], answer[0]["exponent"]) == (problems.KNOWN, "-")
+    assert answer[0]["less than the next"] == "yes"
     (one, other) = losses.linear_rows({problems.OTHER_ENDS: result})
     assert one["lose a fifth or more"].startswith("100%") and other["mean of the others"] == "-"
     loops = [1000 * process.comparator(1) - walk(process, [0] * 5, 1000, seed) for seed in range(20)]

@@ -8,13 +8,7 @@ import pytest
 
 import jaxbandit
 from jaxbandit import UCB1, KnownProcess, Task, Uniform, decision_processes, draws, metrics, simulate
-from jaxbandit.environments import (
-    as_decision_process,
-    decision_process,
-    grid,
-    random_decision_process,
-    riverswim,
-)
+from jaxbandit.environments import as_decision_process, decision_process, grid, random_decision_process, riverswim
 from jaxbandit.policies.processes.process_checks import communicating, episodes
 from jaxbandit.testing import check_environment
 
@@ -84,8 +78,8 @@ def test_a_run_is_a_loop_in_numpy(process, shuffle):
     assert metrics.regret_name(result) == data["regret"].long_name == name
     assert data["episode_value" if process.steps else "gain"].item() == pytest.approx((process.steps or 1) * gain)
     if process.steps:
-        begun = result.recorded["episodes"]["k"][0, 0]
-        np.testing.assert_array_equal(begun.sum(-1), np.tile((np.arange(HORIZON) // 7) + 1, (2, 1)))
+        counts = result.recorded["episodes"]["k"][0, 0]
+        np.testing.assert_array_equal(counts.sum(-1), np.tile((np.arange(HORIZON) // 7) + 1, (2, 1)))
 
 
 def test_in_double_precision_the_process_moves_alike():

@@ -44,10 +44,10 @@ def test_a_loop_by_hand_plays_as_the_simulator(name):
     for t in range(1, ROUNDS + 1):
         arm = int(jaxbandit.top_arms(scores(jax.random.fold_in(keys.policy, t), state, jnp.int32(t))[0], 1)[0])
         visits, carry = carry.visits, simulated(ARMS, policy, keys, carry, jnp.int32(t))
-        (played,), (moved,) = np.nonzero(np.asarray(carry.visits - visits))
+        (played,), (state_after,) = np.nonzero(np.asarray(carry.visits - visits))
         assert arm == played
-        state = update(state, of(arm, float(moved), t, before=last[arm]))
-        last[arm] = int(moved)
+        state = update(state, of(arm, float(state_after), t, before=last[arm]))
+        last[arm] = int(state_after)
 
 
 @pytest.mark.parametrize("table", [TABLE, NUMBERS], ids=["clicks", "numbers"])
@@ -71,10 +71,10 @@ def test_rewards_alone_are_learned_from(table):
 @pytest.mark.parametrize("name", sorted({*ALL} - {*CHAINS}))
 def test_independent_rewards_need_no_state_before(name):
     """Clicks are told by what they pay, and the memory is that of feedback which says every state."""
-    policy, found = ALL[name](), []
-    for given in ({}, {"state": 1, "before": 0}):
-        found.append(policy.update(policy.init(TABLE), of(0, 1, 1, **given)))
-    jax.tree.map(np.testing.assert_array_equal, *found)
+    policy, result = ALL[name](), []
+    for inputs in ({}, {"state": 1, "before": 0}):
+        result.append(policy.update(policy.init(TABLE), of(0, 1, 1, **inputs)))
+    jax.tree.map(np.testing.assert_array_equal, *result)
 
 
 def refuses(message, update, state, feedback):
@@ -90,12 +90,7 @@ def test_policies_that_count_transitions_ask_where_the_arm_was(name):
     most, compiled = table.shape[1] - 1, jax.jit(policy.update)
     state = compiled(policy.init(table), of(1, 1, 1, table, before=0))
     for update in (policy.update, compiled):
-        refuses(
-            r"^before: not given, and the policy counts transitions; call Feedback\.of",
-            update,
-            state,
-            of(1, 1, 2, table),
-        )
+        refuses(r"^before: not given, and the policy counts transitions", update, state, of(1, 1, 2, table))
     refuses(f"^before: 0, and arm 1 last showed state {most}; give", policy.update, state, of(1, 0, 2, table, before=0))
     state = compiled(state, of(1, 0, 2, table, before=most))
     refuses(f"^before: {most}, and arm 1 last showed state 0;", policy.update, state, of(1, 0, 3, table, before=most))
@@ -138,12 +133,7 @@ def test_feedback_made_by_hand_is_looked_at(name):
     ):
         refuses(message, policy.update, state, good._replace(**wrong))
     if name not in "GradientBandit Exp3 Exp3S Rexp3 TsallisINF".split():  # these look at rewards alone
-        refuses(
-            r"^states: \[2\] is not a list of integers from 0 to 1",
-            policy.update,
-            state,
-            good._replace(states=jnp.array([2])),
-        )
+        refuses(r"^states: \[2\] is not a list of", policy.update, state, good._replace(states=jnp.array([2])))
     refuses("^chances: ", policy.update, state, good._replace(chances=jnp.array([jnp.nan])))
     twice = Feedback(*[jnp.array([1, 1])] * 3, jnp.ones(2), jnp.int32(1))
     refuses(r"^arms: \[1, 1\] names an arm twice", policy.update, state, twice)
@@ -174,10 +164,7 @@ def test_a_policy_that_needs_states_says_so(name):
 
 REFUSED = [
     ({"reward": 0.37}, r"^reward: 0.37; no state of arm 1 pays it, they pay \[0.0, 1.0\]; for real numbers take"),
-    (
-        {"reward": np.nan},
-        r"^reward: nan lies outside .*; do not update the policy with a play whose reward is not known",
-    ),
+    ({"reward": np.nan}, r"^reward: nan lies outside .*; do not update the policy with a play whose reward is not"),
     ({"reward": "x"}, "^reward: 'x' is not a number"),
     ({"reward": 1.0, "state": 0}, "^reward: 1.0; state 0 of arm 1 pays 0.0; correct one, or leave the reward out"),
     ({}, "^reward: None; give what the arm paid, or the state that it moved to"),
@@ -209,10 +196,10 @@ def test_what_was_seen_is_what_the_simulator_shows():
     for t in range(1, 11):
         now, seen = step(KEY, now, jnp.array([t % 3], jnp.int32), jnp.int32(t))
         state, paid = int(seen.states[0]), float(seen.rewards[0])
-        for given in ({"reward": paid}, {"reward": [0.1, 1 / 3, 0.7][state]}, {"state": state}):
-            made = Feedback.of(t % 3, **given, t=t, table=arms.reward, before=last[t % 3])
+        for inputs in ({"reward": paid}, {"reward": [0.1, 1 / 3, 0.7][state]}, {"state": state}):
+            made = Feedback.of(t % 3, **inputs, t=t, table=arms.reward, before=last[t % 3])
             jax.tree.map(np.testing.assert_array_equal, made, seen)
-            assert [each.dtype for each in made[:5]] == [each.dtype for each in seen[:5]]
+            assert [item.dtype for item in made[:5]] == [item.dtype for item in seen[:5]]
         last[t % 3] = state
 
 
@@ -237,24 +224,19 @@ def test_actions_of_a_process_are_told_where_it_was():
     process = environments.riverswim()
     policy, table = jaxbandit.UCRL2(), process.reward
     state = policy.init(table, np.ones(2, int))
-    told = of(1, table[1, 1], 1, table, state=2, before=1, pays="before")
-    assert policy.update(state, told).seen.here == 2
+    text = of(1, table[1, 1], 1, table, state=2, before=1, pays="before")
+    assert policy.update(state, text).seen.here == 2
     wrong = of(1, table[1, 0], 1, table, state=1, before=0, pays="before")
     refuses("^before: 0, and arm 1 last showed state 1; give", policy.update, state, wrong)
     refuses("^before: not given", policy.update, state, of(1, table[1, 1], 1, table, state=1))
-    refuses(
-        "^before: not given",
-        jaxbandit.UCBVI(5, 100).update,
-        jaxbandit.UCBVI(5, 100).init(table, np.ones(2, int)),
-        of(1, t=1, table=table, state=1),
-    )
+    policy = jaxbandit.UCBVI(5, 100)
+    state = policy.init(table, np.ones(2, int))
+    refuses("^before: not given", policy.update, state, of(1, t=1, table=table, state=1))
 
 
 def test_arms_that_are_all_seen_are_all_told():
     policy = jaxbandit.UCWhittle()
     state = policy.init(TABLE)
     refuses("^shown: None; this policy must see all arms", policy.update, state, of(1, 1, 1))
-    refuses(
-        r"^shown: \[0, 1, 2\] is not a list of integers", policy.update, state, of(1, 1, 1)._replace(shown=np.arange(3))
-    )
+    refuses(r"^shown: \[0, 1, 2\] is not a list", policy.update, state, of(1, 1, 1)._replace(shown=np.arange(3)))
     assert policy.update(state, of(1, 1, 1)._replace(shown=jnp.array([0, 1, 0]))).seen.here.tolist() == [0, 1, 0]

@@ -36,8 +36,8 @@ def result():
 
 
 def test_shapes_types_and_values(result):
-    found = {name: {label: (a.shape, a.dtype) for label, a in of.items()} for name, of in result.recorded.items()}
-    assert found == {
+    answer = {name: {label: (a.shape, a.dtype) for label, a in of.items()} for name, of in result.recorded.items()}
+    assert answer == {
         "Markovian": {"tv": ((2, 2, 23, 4, 3), bool)},
         "plays": {"tv": ((2, 2, 23, 4, 3), np.uint32), "ucb": ((2, 1, 23, 4, 3), np.uint32)},
         "share": {"tv": ((2, 2, 23, 4), np.float32), "ucb": ((2, 1, 23, 4), np.float32)},

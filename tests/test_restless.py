@@ -56,16 +56,16 @@ def test_a_loop_finds_the_same_states_in_the_same_bits(passive):
 
     for run, key in enumerate(jax.random.key_data(keys)):
         states = [state(key, k, 0, chains.stationary(active[k])) for k in range(4)]
-        shown = list(states)
+        view = list(states)
         for t, arms in enumerate(order):
             laws = [(active if k in arms or not passive else left)[k, states[k]] for k in range(4)]
             states = [state(key, k, t + 1, laws[k]) for k in range(4)]
-            assert feedback.before[run, t].tolist() == [shown[k] for k in arms]
+            assert feedback.before[run, t].tolist() == [view[k] for k in arms]
             assert feedback.states[run, t].tolist() == [states[k] for k in arms]
             np.testing.assert_allclose(feedback.rewards[run, t], [pays[k, states[k]] for k in arms], rtol=1e-6)
             assert paths[run, t].tolist() == states
             for k in arms:
-                shown[k] = states[k]
+                view[k] = states[k]
 
 
 def test_the_start_is_that_of_the_rested_twin():
@@ -82,8 +82,8 @@ def test_observed_arms_show_all_states():
     """They move as the others do; before is then where the arm stood, and a policy for unseen arms is refused."""
     keys, order = jax.random.split(jax.random.key(9), 10), any_order(40, 5, 2)
     for passive in (None, SCENARIO.transition[::-1]):
-        hidden_away, seen = (restless(SCENARIO.transition, (0, 1), passive, observed=each) for each in (False, True))
-        (less, paths), (more, same) = (played(each, keys, order) for each in (hidden_away, seen))
+        hidden_away, seen = (restless(SCENARIO.transition, (0, 1), passive, observed=item) for item in (False, True))
+        (less, paths), (more, same) = (played(item, keys, order) for item in (hidden_away, seen))
         np.testing.assert_array_equal(paths, same)
         np.testing.assert_array_equal(more.shown, paths)
         np.testing.assert_array_equal(less.states, more.states)
@@ -174,10 +174,7 @@ TWINS = restless([[[0.8, 0.2], [0.2, 0.8]]] * 2, (0, 1))
 
 
 def test_weak_regret_is_negative_and_linear_and_pseudo_regret_lies_within_its_bound():
-    """The average reward is exactly .65 a round (a renewal chain of 4 states), so that W(n) is about -.15 n.
-
-    4,000 runs of 400 rounds: the mean is compared within 6 of its standard errors, a false fail below 1e-8.
-    """
+    """The average reward is exactly .65 a round, so that W(n) is about -.15 n; within 6 standard errors."""
     joint = np.zeros((4, 4))  # of the state of the arm that is stayed on next and of the other one
     move = np.array([[0.8, 0.2], [0.2, 0.8]])
     for here, other in np.ndindex(2, 2):
@@ -188,7 +185,7 @@ def test_weak_regret_is_negative_and_linear_and_pseudo_regret_lies_within_its_bo
     assert chains.stationary(joint) @ pays == pytest.approx(0.65)
 
     result = simulate(TWINS, {"stay": StayOnOne()}, runs=4000, horizon=400, times=[100, 400])
-    realised, pseudo = (each(result, "stay")[0, 0] for each in (metrics.realised_regret, metrics.pseudo_regret))
+    realised, pseudo = (item(result, "stay")[0, 0] for item in (metrics.realised_regret, metrics.pseudo_regret))
     law, expected = np.full(4, 0.25), []
     for _ in range(400):
         expected.append(law @ pays)

@@ -12,16 +12,11 @@ from jaxbandit.base import Feedback
 from jaxbandit.environments import hidden, restless
 
 SCENARIO = two_state([0.5, 0.4, 0.3, 0.2, 0.1], [0.4, 0.55, 0.65, 0.65, 0.7])
-PATHS = np.array(
-    [
-        [int(symbol) for symbol in path]
-        for path in (
-            "0110111001011101100111010111001101110101",
-            "1001001101000110010010110001001010010011",
-            "0000101100011111000001110000011110001110",
-        )
-    ]
-)
+PATHS = [
+    *("0110111001011101100111010111001101110101", "1001001101000110010010110001001010010011"),
+    "0000101100011111000001110000011110001110",
+]
+PATHS = np.array([list(map(int, path)) for path in PATHS])
 
 
 def on_paths(policy, paths, plays, reward=(0.0, 1.0)):
@@ -31,9 +26,9 @@ def on_paths(policy, paths, plays, reward=(0.0, 1.0)):
     @jax.jit
     def all_rounds(policy, paths):
         def body(state, now):
-            t, shown = now
+            t, view = now
             arms = top_arms(policy.scores(None, state, t)[0], plays)
-            states = shown[arms]
+            states = view[arms]
             feedback = Feedback(arms, jnp.zeros_like(arms), states, reward[arms, states], t)
             return policy.update(state, feedback), arms
 
@@ -67,30 +62,30 @@ def digits(text):
     ],
 )
 def test_rca_vectors(L, plays, arms, counted, sums, regenerative):
-    found, state = on_paths(RCA(L), PATHS, plays)
-    np.testing.assert_array_equal(np.sort(found, axis=1), digits(arms))
+    result, state = on_paths(RCA(L), PATHS, plays)
+    np.testing.assert_array_equal(np.sort(result, axis=1), digits(arms))
     assert state.counts.sum(-1).tolist() == counted and state.counts[:, 1].tolist() == sums
     assert state.regenerative.tolist() == regenerative
 
 
 def block(first, arm, count):
     """One block of an arm as the pseudo-code reads; is sent what the arm shows."""
-    shown = yield
-    first.setdefault(arm, shown)
-    while shown != first[arm]:
-        shown = yield
-    count(arm, shown)
-    shown = yield
-    while shown != first[arm]:
-        count(arm, shown)
-        shown = yield
+    view = yield
+    first.setdefault(arm, view)
+    while view != first[arm]:
+        view = yield
+    count(arm, view)
+    view = yield
+    while view != first[arm]:
+        count(arm, view)
+        view = yield
 
 
 def rca_by_coroutines(L, paths, plays, reward):
     first, counted, running, rounds = {}, np.zeros((len(paths), len(reward)), int), {}, []
 
-    def count(arm, shown):
-        counted[arm, shown] += 1
+    def count(arm, view):
+        counted[arm, view] += 1
 
     def index(arm):
         if arm not in first:
@@ -98,7 +93,7 @@ def rca_by_coroutines(L, paths, plays, reward):
         own = counted[arm].sum()
         return counted[arm] @ reward / own + math.sqrt(L * math.log(counted.sum()) / own)
 
-    for shown in paths.T:
+    for view in paths.T:
         idle = sorted((arm for arm in range(len(paths)) if arm not in running), key=lambda arm: (-index(arm), arm))
         for arm in idle[: plays - len(running)]:
             running[arm] = block(first, arm, count)
@@ -106,7 +101,7 @@ def rca_by_coroutines(L, paths, plays, reward):
         rounds.append(sorted(running))
         for arm in rounds[-1]:
             try:
-                running[arm].send(int(shown[arm]))
+                running[arm].send(int(view[arm]))
             except StopIteration:
                 del running[arm]
     return np.array(rounds), counted
@@ -120,9 +115,9 @@ def test_rca_is_what_its_blocks_are(plays):
         with jax.enable_x64(True):
             for L in (0.0, 0.3, 2.0, 17.0, *random.random(6)):
                 paths = random.integers(len(reward), size=(5, 150))
-                found, state = on_paths(RCA(float(L)), paths, plays, tuple(reward))
+                result, state = on_paths(RCA(float(L)), paths, plays, tuple(reward))
                 expected, counted = rca_by_coroutines(L, paths, plays, reward)
-                np.testing.assert_array_equal(np.sort(found, axis=1), expected)
+                np.testing.assert_array_equal(np.sort(result, axis=1), expected)
                 np.testing.assert_array_equal(state.counts, counted)
 
 
@@ -169,12 +164,12 @@ def test_dsee_vectors(D, epochs):
     paths = np.tile(PATHS, 10) if D == 2 else np.random.default_rng(0).integers(2, size=(3, rounds))
     listed, expected, sums = dsee_by_epochs(D, paths, 1, (0.0, 1.0))
     assert " ".join(f"{t}:{kind}{length}" for t, kind, length in listed) == epochs
-    found, state = on_paths(DSEE(D), paths, 1)
-    np.testing.assert_array_equal(found, expected)
+    result, state = on_paths(DSEE(D), paths, 1)
+    np.testing.assert_array_equal(result, expected)
     np.testing.assert_array_equal(state.counts[:, 1], sums)
     if D == 2:
         assert state.counts[:, 1].tolist() == [13, 9, 12] and state.counts.sum(-1).tolist() == [21] * 3
-        assert (found[63:] == 0).all()
+        assert (result[63:] == 0).all()
     # as its guarantee counts them, after the exploration of every arm
     for t in range(4, rounds + 1):
         exploitations = sum(kind == "I" and start <= t for start, kind, _ in listed)
@@ -187,8 +182,8 @@ def test_dsee_is_what_its_epochs_are(plays):
     for D in (0.1, 0.7, 3.0, 25.0):
         paths = random.integers(3, size=(5, 700))
         _, expected, _ = dsee_by_epochs(D, paths, plays, (0.0, 0.25, 1.0))
-        found, _ = on_paths(DSEE(D), paths, plays, (0.0, 0.25, 1.0))
-        np.testing.assert_array_equal(np.sort(found, axis=1), expected)
+        result, _ = on_paths(DSEE(D), paths, plays, (0.0, 0.25, 1.0))
+        np.testing.assert_array_equal(np.sort(result, axis=1), expected)
 
 
 def test_epochs_end_before_integers_do():
@@ -197,12 +192,8 @@ def test_epochs_end_before_integers_do():
     state = policy.init(jnp.array([[0.0, 1.0]] * 3))
     feedback = Feedback(*[jnp.array([x], jnp.int32) for x in (0, 0, 1)], jnp.array([1.0]), jnp.int32(2**31 - 2))
     for exploited in (14, 15, 16):
-        ending = state._replace(
-            explores=jnp.bool_(False),
-            explored=jnp.int32(16),
-            exploited=jnp.int32(exploited),
-            left=jnp.int32(1),
-        )
+        numbers = {"explored": jnp.int32(16), "exploited": jnp.int32(exploited), "left": jnp.int32(1)}
+        ending = state._replace(explores=jnp.bool_(False), **numbers)
         after = policy.update(ending, feedback)
         assert int(after.left) == min(2 ** (2 * exploited + 3), 2**30)
 

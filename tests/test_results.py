@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 from scipy import stats
 
 import jaxbandit
-from jaxbandit import KLUCB, TVKLUCB, Result, Uniform, metrics, plotting, simulate, two_state
+from jaxbandit import KLUCB, Exp3S, Result, Uniform, metrics, plotting, simulate, two_state
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65], reward=(-1.0, 2.0))
 KL = ["kl, exploration=0", "kl, exploration=3"]  # its two variants
@@ -32,14 +32,8 @@ def result():
 def small():
     """A result of few bytes, with arrays of every kind that a file may have."""
     (recorded,) = made_up(np.ones((1, 1)), ("a",)).visits.values()
-    return dataclasses.replace(
-        made_up(np.arange(2.0)[None], ("a",)),
-        recorded={"seen": {"a": recorded.astype(float)}},
-        carry={"a": [np.arange(3)]},
-        comparator=np.ones(1),
-        cost=np.ones((1, 2)),
-        fingerprint={},
-    )
+    kept = {"recorded": {"seen": {"a": recorded.astype(float)}}, "carry": {"a": [np.arange(3)]}}
+    return dataclasses.replace(made_up(np.arange(2.0)[None]), **kept, comparator=np.ones(1), cost=np.ones((1, 2)))
 
 
 def same(left, right):
@@ -62,11 +56,11 @@ def test_damaged_files_are_refused_or_the_damage_says_nothing(tmp_path, bytes_of
         path.write_bytes(whole[:place] + bytes([whole[place] ^ flip]) + whole[place + 1 :])
         try:
             with warnings.catch_warnings(action="ignore"):  # NumPy's, of arrays that seem to be from Python 2
-                found = Result.load(path)
+                answer = Result.load(path)
         except ValueError as error:
             refused.add(str(error))
         else:
-            assert same(found, result)
+            assert same(answer, result)
     assert refused == {f"{path}: not a file that Result.save has written, or truncated or damaged"}
     for length in range(0, len(whole), 17):
         path.write_bytes(whole[:length])
@@ -115,7 +109,7 @@ def test_a_full_disk_names_the_file_and_leaves_the_one_that_was_there(tmp_path, 
     with pytest.raises(OSError, match=r"No space left on device: .*r\.npz") as error:
         dataclasses.replace(result, plays=2).save(path)
     assert error.value.errno == errno.ENOSPC
-    assert [each.name for each in tmp_path.iterdir()] == ["r.npz"] and Result.load(path).plays == result.plays
+    assert [item.name for item in tmp_path.iterdir()] == ["r.npz"] and Result.load(path).plays == result.plays
 
 
 def test_a_stopped_result_says_so_everywhere(result, tmp_path):
@@ -229,18 +223,14 @@ def test_a_long_legend_hides_no_curve():
         for ax in axes.flat:
             box = ax.get_legend().get_window_extent()
             label = ax.xaxis.label.get_window_extent()
-            assert (
-                box.y1 < label.y0 and figure.bbox.y0 <= box.y0 and figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1
-            )
+            assert box.y1 < label.y0 and figure.bbox.y0 <= box.y0
+            assert figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1
         plt.close(figure)
 
 
 def test_each_picture_has_axes_of_its_own(result):
     """Without `ax`, one after the other; the user's new figure is used; errors leave none."""
-    for draw in (
-        lambda: plotting.plot_regret(result),
-        lambda: plotting.plot_heatmap(np.eye(2), ["a", "b"], ["c", "d"]),
-    ):
+    for draw in (lambda: plotting.plot_regret(result), lambda: plotting.plot_heatmap(np.eye(2), [0, 1], [2, 3])):
         first, second = draw(), draw()
         assert first is not second and first.figure is not second.figure
         mine = plt.figure(figsize=(7, 2))
@@ -367,25 +357,25 @@ def test_pictures_of_policies_with_different_numbers_of_variants(result):
 
 def test_variants_are_curves_of_their_own():
     """Each with its own numbers, the values that differ in the legend, and another shade of its policy's colour."""
-    policies = {"TV": [TVKLUCB(scale=s, exponent=e) for s, e in ((0.5, 0.2), (1, 0.2), (2, 0.3))], "KL": KLUCB()}
+    policies = {"E": [Exp3S(gamma=g, alpha=a) for g, a in ((0.5, 0.2), (1, 0.2), (0.7, 0.3))], "U": Uniform()}
     result = simulate(ARMS, policies, runs=8, horizon=100)
-    names = ["TV, exponent=0.2, scale=0.5", "TV, exponent=0.2, scale=1", "TV, exponent=0.3, scale=2", "KL"]
-    alike = dataclasses.replace(result, visits={"KL": result.visits["TV"]}, provenance={})  # files without values
+    names = ["E, gamma=0.5, alpha=0.2", "E, gamma=1, alpha=0.2", "E, gamma=0.7, alpha=0.3", "U"]
+    alike = dataclasses.replace(result, visits={"E": result.visits["E"]}, provenance={})  # files without values
     figure, (left, right) = plt.subplots(1, 2)
     plotting.plot_regret(result, ax=left)
     plotting.plot_distribution(result, ax=right)
-    regret = [metrics.regret(result, "TV")[0, v] for v in range(3)] + [metrics.regret(result, "KL")[0, 0]]
+    regret = [metrics.regret(result, "E")[0, v] for v in range(3)] + [metrics.regret(result, "U")[0, 0]]
     for ax in (left, right):
         assert [text.get_text() for text in ax.get_legend().get_texts()] == names
         colours = np.array([to_rgb(line.get_color()) for line in ax.lines])
         assert len(np.unique(colours, axis=0)) == 4 and (np.diff(lightness(colours[:3])) > 15).all()
         assert len({line.get_marker() for line in ax.lines[:3]}) == 1 != ax.lines[3].get_marker()
-    for line, step, each in zip(left.lines, right.lines, regret, strict=True):
-        np.testing.assert_array_equal(line.get_ydata(), each.mean(0))
-        np.testing.assert_array_equal(step.get_xdata(), np.maximum(np.sort(each[:, -1]), 0.1))
+    for line, step, item in zip(left.lines, right.lines, regret, strict=True):
+        np.testing.assert_array_equal(line.get_ydata(), item.mean(0))
+        np.testing.assert_array_equal(step.get_xdata(), np.maximum(np.sort(item[:, -1]), 0.1))
     left.clear()
     plotting.plot_regret(alike, ax=left)
-    assert [text.get_text() for text in left.get_legend().get_texts()] == [f"KL, variant {v}" for v in range(3)]
+    assert [text.get_text() for text in left.get_legend().get_texts()] == [f"E, variant {v}" for v in range(3)]
     plt.close(figure)
 
 

@@ -8,9 +8,9 @@ from jaxbandit import KLUCB, stress
 
 
 def test_all_policies_that_play_two_states_are_there():
-    found = robustness.playing_two_states()
-    assert {"KLUCB", "IMEDMC", "IMEDMC(exponent=0.5)", "ThompsonMC", "UCB1", "PlugInGittins"} <= set(found)
-    assert not {"Oracle", "Gittins", "HiddenMyopic"} & set(found)
+    result = robustness.playing_two_states()
+    assert {"KLUCB", "IMEDMC", "IMEDMC(exponent=0.5)", "ThompsonMC", "UCB1", "PlugInGittins"} <= set(result)
+    assert not {"Oracle", "Gittins", "HiddenMyopic"} & set(result)
 
 
 FEW = {"KLUCB": KLUCB(), "UCB1": jaxbandit.UCB1()}

@@ -4,13 +4,17 @@ from functools import cache
 
 import jax
 import numpy as np
+import optax
 import pytest
 from environments import Rotting
 from every_policy import ARMS, EPISODES, SEEN
 
-from jaxbandit import TVKLUCB, UCB1, GradientBandit, KnownProcess, Result, Thompson, Uniform, simulate, sweep, two_state
-from jaxbandit.environments import restless
+from jaxbandit import Result, simulate, sweep, two_state
+from jaxbandit.environments import gaussian, piecewise, restless
+from jaxbandit.families import Gaussian
+from jaxbandit.policies import CUSUM, TVKLUCB, UCB1, GradientBandit, KnownProcess, Thompson, Uniform, WithDetector
 
+INJECTED = optax.inject_hyperparams(optax.adam)
 OTHER = two_state([0.1, 0.4, 0.6], [0.4, 0.25, 0.3], initial_state="stationary")
 TWO_UCB1 = [UCB1(), UCB1(0.5)]
 RECORD = {
@@ -34,11 +38,20 @@ GAMES = {
         "scenarios": Rotting(np.array([0.9, 0.8, 0.5]), np.array([0.2, 0.4, 0.3])),
         "policies": {"ucb": UCB1()},
     },
+    "changing": {
+        "scenarios": piecewise([20, 41], [[0.5, 0.3, 0.4], [0.5, 0.3, 0.9], [0.5, 0.3, 0.4]]),
+        "policies": {"d": [WithDetector(UCB1(), CUSUM(5, 0.05, threshold, 0.1)) for threshold in (1.0, 2.0)]},
+        "shuffle": True,
+    },
+    "numbers": {
+        "scenarios": {"a": gaussian([0.5, 0.2, -0.1], [1.0, 0.5, 2.0]), "b": gaussian([0.0, 0.3, 0.2])},
+        "policies": {"ucb": TWO_UCB1, "t": Thompson(family=Gaussian())},
+    },
     "episodes": {"scenarios": EPISODES, "policies": {"k": KnownProcess.of(EPISODES), "u": Uniform()}},
     "delayed": {"scenarios": ARMS, "policies": {"ucb": TWO_UCB1}, "delay": 3, "batch": 2, "shuffle": True},
     "independent": {
         "scenarios": {"a": ARMS, "b": ARMS, "c": OTHER},
-        "policies": {"g": [GradientBandit(learning_rate=rate) for rate in (0.1, 0.5)]},
+        "policies": {"g": [GradientBandit(INJECTED, rate) for rate in (0.1, 0.5)]},
         "random_numbers": "independent",
         "shuffle": True,
     },
@@ -91,17 +104,19 @@ def test_resumed_from_a_file(game, tmp_path):
 def test_swept_in_blocks_to_which_runs_are_added(game, tmp_path):
     case, options = GAMES[game] | SIZE | {"chunk": 20}, {"block": 12, "every": 1e-9, "progress": False}
     same(sweep({"c": case | {"runs": 11}}, tmp_path, **options)["c"], undisturbed(game), slice(11))
-    same(sweep({"c": case}, tmp_path, **options)["c"], undisturbed(game))
+    swept = sweep({"c": case}, tmp_path, **options)["c"]
+    same(swept, undisturbed(game))
+    assert swept.provenance["scenarios"] == undisturbed(game).provenance["scenarios"]
 
 
 @pytest.mark.parametrize("game", GAMES)
 def test_more_runs_and_a_part_of_them(game):
     for runs, those in ((40, slice(23)), (range(3, 8), slice(3, 8))):
-        found = simulate(**GAMES[game], **SIZE | {"runs": runs})
+        result = simulate(**GAMES[game], **SIZE | {"runs": runs})
         if runs == 40:
-            same(undisturbed(game), found, those)
+            same(undisturbed(game), result, those)
         else:
-            same(found, undisturbed(game), those)
+            same(result, undisturbed(game), those)
 
 
 @pytest.mark.parametrize("game", ["restless", "independent", "recorded"])

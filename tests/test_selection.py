@@ -32,5 +32,5 @@ def scores_of(kind, runs, arms):
 def test_the_largest_first_and_the_lowest_arm_of_those_equal(arms, plays):
     scores = np.concatenate([scores_of(kind, 20, arms) for kind in KINDS])
     expected = np.argsort(-np.where(np.isnan(scores), -np.inf, scores), axis=1, kind="stable")[:, :plays]
-    found = jax.jit(over_runs(lambda scores: top_arms(scores, plays)))(jnp.asarray(scores.T))
-    np.testing.assert_array_equal(found.T, expected)
+    result = jax.jit(over_runs(lambda scores: top_arms(scores, plays)))(jnp.asarray(scores.T))
+    np.testing.assert_array_equal(result.T, expected)

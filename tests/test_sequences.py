@@ -93,19 +93,13 @@ BAD_ARRAYS = [
     (lambda: fit({"A": ARM, "B": [0, 2]}, (0, 1)), "data: arm B, step 1: 2 is not among states 0..1"),
     (lambda: fit([ARM, [1]], (0, 1)), "data: arm 1 has one step at most; a transition takes 2 successive steps"),
     (lambda: fit([ARM, [[1], [0]]], (0, 1)), "data: arm 1 has 2 sequences of one step at most"),
-    (
-        lambda: fit([ARM, [[0, 0], [1, 1]]], (0, 1)),
-        "data: arm 1: the transitions seen lead out of neither states [0] nor",
-    ),
+    (lambda: fit([ARM, [[0, 0], [1, 1]]], (0, 1)), "data: arm 1: the transitions seen lead out of neither states [0]"),
     (lambda: fit([ARM, [0.0, 1.0]], (0, 1)), "data: arm 1 holds float64, not states 0..1"),
     (lambda: fit([ARM, ["0", "1"]]), "data: arm 1: ['0', '1'] is not an array of numbers"),
     (lambda: fit([ARM, [0, 2, 0]], (0, 1)), "data: arm 1, step 1: 2 is not among states 0..1"),
     (lambda: fit([ARM, [0.5, np.nan]]), "data: arm 1, step 1: nan is not among finite numbers"),
     (lambda: fit([[1, 1], [1, 1, 1]]), "data: every step of every arm pays 1"),
-    (
-        lambda: fit([ARM, np.arange(70)]),
-        "data: 70 distinct rewards, each of which would be a state; at most 64 are supp",
-    ),
+    (lambda: fit([ARM, np.arange(70)]), "data: 70 distinct rewards, each of which would be a state; at most 64 "),
     (lambda: fit([ARM, ARM], (0, np.nan)), "reward: NaN"),
     (lambda: fit([ARM, ARM], (1.0,)), "reward: shape (1,)"),
     (lambda: fit([ARM, ARM], [[0, 1]] * 3), "reward: 3 rows for 2 arms"),
@@ -116,14 +110,8 @@ BAD_ARRAYS = [
     (lambda: fit([ARM, ARM], (0, 1), columns={"arm": "choice"}), "columns: {'arm': 'choice'}; only a file has columns"),
     (lambda: fit(EXAMPLE, columns={"arms": "arm"}), "columns: {'arms': 'arm'} does not name the column of arm, step, "),
     (lambda: fit(EXAMPLE, columns={"step": "step", "round": "step"}), "columns: a step counts an arm's own plays"),
-    (
-        lambda: fit(EXAMPLE, columns={"state": "reward"}),
-        "columns: 'state' is not read; a column of states needs `reward`",
-    ),
-    (
-        lambda: fit(EXAMPLE, (0, 1), columns={"reward": "reward"}),
-        "columns: 'reward' is not read; a column of rewards is",
-    ),
+    (lambda: fit(EXAMPLE, columns={"state": "reward"}), "columns: 'state' is not read; a column of states needs"),
+    (lambda: fit(EXAMPLE, (0, 1), columns={"reward": "reward"}), "columns: 'reward' is not read; a column of rewar"),
     (lambda: fit([ARM, ARM], (0, 1), initial_state=2), "initial_state: 2"),
 ]
 
@@ -164,7 +152,7 @@ def test_a_log_of_trials_of_several_subjects(tmp_path, separator):
     path = written(tmp_path, separator, ["subjID", "trial", "choice", "outcome"], rows)
     columns = {"arm": "choice", "round": "trial", "reward": "outcome", "sequence": "subjID"}
     fitted = fit(path, columns=columns)
-    by_hand = [[[pays[who][t] for t, arm in enumerate(plays[who]) if arm == each] for who in plays] for each in "LR"]
+    by_hand = [[[pays[who][t] for t, arm in enumerate(plays[who]) if arm == item] for who in plays] for item in "LR"]
     assert by_hand == [[[1, -1, 1, -1], [1, -1]], [[-1, 1, 1], [1, -1, 1]]]
     np.testing.assert_array_equal(fitted.counts, fit(by_hand).counts)
     assert fitted.labels == ("L", "R") and fitted.reward.tolist() == [[-1, 1]] * 2

@@ -85,9 +85,8 @@ def test_every_round_adds_the_plays(plays):
 def test_ten_million_rounds():
     """Counts add up to the rounds at every recorded one, and nothing is NaN."""
     policies = {"tv": TVKLUCB()}
-    result = simulate(
-        ARMS, policies, runs=4, horizon=10_000_000, times=[2**24 // 4, 10_000_000], devices=jax.local_devices()[:1]
-    )
+    asked = {"runs": 4, "horizon": 10_000_000, "times": [2**24 // 4, 10_000_000]}
+    result = simulate(ARMS, policies, **asked, devices=jax.local_devices()[:1])
     for label in policies:
         assert (result.visits[label].sum((-1, -2)) == result.times).all()
         regret = jaxbandit.metrics.pseudo_regret(result, label)
@@ -99,8 +98,8 @@ def test_pieces_come_every_so_many_seconds(monkeypatch):
     clock = itertools.count(100)
     monkeypatch.setattr(loop, "time", SimpleNamespace(monotonic=lambda: next(clock)))
     request = jaxbandit.simulation.asking.request.check(ARMS, {"u": Uniform()}, runs=3, horizon=70)
-    found = loop.pieces(request, loop.progress_bar(0, False), chunk=10, every=3)
-    assert [piece.rounds for piece in found] == [30, 60, 70]
+    result = loop.pieces(request, loop.progress_bar(0, False), chunk=10, every=3)
+    assert [piece.rounds for piece in result] == [30, 60, 70]
 
 
 def cut_work(runs=4):

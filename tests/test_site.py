@@ -80,9 +80,9 @@ def test_what_there_is_has_every_constructor_and_policy(tmp_path):
 
 
 def test_the_atlas_is_shown_whole(tmp_path):
-    shown = "".join(named_problems.write(tmp_path).values())
+    view = "".join(named_problems.write(tmp_path).values())
     for name, problem in jaxbandit.atlas.items():
-        assert f"| `{name}` |" in shown and docstrings.words(problem.purpose) in shown
+        assert f"| `{name}` |" in view and docstrings.words(problem.purpose) in view
 
 
 def test_sources_are_listed_in_full():

@@ -87,11 +87,7 @@ def played(tmp_path_factory):
         ("0.55]", "5.5]", "scenarios.two.p10"),
         ('"stationary"', "2", "scenarios.two.initial_state"),
         ("seed = 1\n", "concentration = 1" + 400 * "0" + "\n", "scenarios.chance.concentration"),
-        (
-            "bonus = [0.5, 2.0]\n",
-            'bonus = 1\n[policies.rr]\npolicy = "RoundRobinKLUCB"\ndelta = 0.6',
-            "policies.rr.delta",
-        ),
+        ("[policies.tv]", '[policies.r]\npolicy = "RoundRobinKLUCB"\ndelta = 0.6\n[policies.tv]', "policies.r.delta"),
     ],
 )
 def test_a_bad_file_is_refused_by_key(tmp_path, old, new, key):

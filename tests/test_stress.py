@@ -10,18 +10,7 @@ import pytest
 from scipy import stats
 
 import jaxbandit
-from jaxbandit import (
-    IMED,
-    KLUCB,
-    UCB1,
-    PosteriorWhittle,
-    StoppedWarning,
-    UCWhittle,
-    Uniform,
-    interruption,
-    metrics,
-    stress,
-)
+from jaxbandit import IMED, KLUCB, UCB1, PosteriorWhittle, StoppedWarning, UCWhittle, Uniform, metrics, stress
 from jaxbandit.stress import (
     IndependentSpace,
     PiecewiseSpace,
@@ -90,22 +79,22 @@ def test_breaks_are_uniform_and_differ():
 def test_a_survey_is_what_simulate_plays():
     """40 problems make two groups, the second filled up; each has random numbers of its own, for all policies."""
     policies, key = {"UCB1": UCB1()}, jax.random.key(4)
-    found = stress.over(TwoStateSpace(), policies, problems=40, runs=5, key=key, **FAST)
-    assert found.regrets["UCB1"].shape == (40, 5) and found.panel == ("KL-UCB",)
-    assert len({problem.code for problem in found.problems}) == 40
+    answer = stress.over(TwoStateSpace(), policies, problems=40, runs=5, key=key, **FAST)
+    assert answer.regrets["UCB1"].shape == (40, 5) and answer.panel == ("KL-UCB",)
+    assert len({problem.code for problem in answer.problems}) == 40
     for number in (0, 31, 32, 39):
         own = jax.random.fold_in(key, 1 + number // trials.TOGETHER)
         all_policies = policies | FAST["panel"]
-        arms = found.problems[number].arms
+        arms = answer.problems[number].arms
         asked = {"runs": 5, "horizon": 100, "times": [100], "key": own, "random_numbers": "independent"}
         result = jaxbandit.simulate({f"{number % 32}": arms}, all_policies, **asked, progress=False)
         for label in all_policies:
-            np.testing.assert_array_equal(found.regrets[label][number], metrics.regret(result, label)[0, 0, :, -1])
-    expected = found.regrets["UCB1"].mean(-1) - found.regrets["KL-UCB"].mean(-1)
-    np.testing.assert_allclose(found.avoidable("UCB1"), expected)
-    assert found.mean("UCB1").mean == pytest.approx(found.regrets["UCB1"].mean())
-    assert found.mean("UCB1").low < found.mean("UCB1").mean < found.mean("UCB1").high
-    first, *rows = str(found).splitlines()
+            np.testing.assert_array_equal(answer.regrets[label][number], metrics.regret(result, label)[0, 0, :, -1])
+    expected = answer.regrets["UCB1"].mean(-1) - answer.regrets["KL-UCB"].mean(-1)
+    np.testing.assert_allclose(answer.avoidable("UCB1"), expected)
+    assert answer.mean("UCB1").mean == pytest.approx(answer.regrets["UCB1"].mean())
+    assert answer.mean("UCB1").low < answer.mean("UCB1").mean < answer.mean("UCB1").high
+    first, *rows = str(answer).splitlines()
     assert "avoidable" in first and {row.split()[0] for row in rows} == {"UCB1", "KL-UCB"}
 
 
@@ -122,14 +111,14 @@ def test_the_same_search_finds_the_same_problems_and_a_folder_keeps_what_was_pla
     space = TwoStateSpace(slowest=0.05)
     once = stress.worst(Uniform(), space, folder=tmp_path, **SMALL)
     again = stress.worst(Uniform(), space, **SMALL)
-    assert [(each.problem.code, *each[1:]) for each in once] == [(each.problem.code, *each[1:]) for each in again]
+    assert [(item.problem.code, *item[1:]) for item in once] == [(item.problem.code, *item[1:]) for item in again]
     other = stress.worst(Uniform(), space, **SMALL, key=jax.random.key(1))
     assert other[0].problem.code != once[0].problem.code
     assert once[0].avoidable.mean >= once[1].avoidable.mean
-    assert all(each.judged and not each.stopped for each in once)
+    assert all(item.judged and not item.stopped for item in once)
     monkeypatch.setattr("jaxbandit.sweeps.sweep_loop.play", None)  # a folder's second search plays nothing
     read = stress.worst(Uniform(), space, folder=tmp_path, **SMALL)
-    assert [each.problem.code for each in read] == [each.problem.code for each in once]
+    assert [item.problem.code for item in read] == [item.problem.code for item in once]
     result = jaxbandit.simulate(once[0].arms, {"u": Uniform(), **FAST["panel"]}, runs=4000, horizon=100, times=[100])
     saved = metrics.summary((metrics.regret(result, "u") - metrics.regret(result, "KL-UCB"))[0, 0, :, -1])
     # two means of independent runs: a difference of five standard errors has a probability below 1e-6
@@ -140,7 +129,7 @@ def test_the_same_search_finds_the_same_problems_and_a_folder_keeps_what_was_pla
 @pytest.fixture
 def stop_at(monkeypatch):
     """Ctrl-C at these calls of `simulate`, counted from 1, however soon they follow each other."""
-    monkeypatch.setattr(interruption, "AT_ONCE", 0)
+    monkeypatch.setattr("jaxbandit.interruption.AT_ONCE", 0)
 
     def stop_at(*calls):
         made = iter(range(1, 1000))
@@ -159,13 +148,13 @@ def test_ctrl_c_keeps_what_is_found(stop_at):
     space = TwoStateSpace(slowest=0.05)
     stop_at(2)
     with pytest.warns(StoppedWarning, match="the search is not complete$"):
-        found = stress.worst(Uniform(), space, **SMALL)
-    assert len(found) == 2 and all(each.judged and each.stopped and each.runs == 64 for each in found)
+        result = stress.worst(Uniform(), space, **SMALL)
+    assert len(result) == 2 and all(item.judged and item.stopped and item.runs == 64 for item in result)
     stop_at(2, 3)
     with pytest.warns(StoppedWarning, match="is not complete; nothing is judged"):
-        found = stress.worst(Uniform(), space, **SMALL)
-    assert len(found) == 2 and not any(each.judged for each in found)
-    assert "the search itself, which was stopped" in str(found[0])
+        result = stress.worst(Uniform(), space, **SMALL)
+    assert len(result) == 2 and not any(item.judged for item in result)
+    assert "the search itself, which was stopped" in str(result[0])
     stop_at(1)
     with pytest.warns(StoppedWarning, match="is not complete; nothing is judged"):
         assert stress.worst(Uniform(), space, **SMALL) == []
@@ -179,10 +168,10 @@ def test_ctrl_c_ends_a_search(stop_at, monkeypatch, how):
     """A command must not return what it has as if that were the whole search."""
     if how == "a command":
         stop_at(2)
-        noted = interruption.noted()
+        noted = jaxbandit.interruption.noted()
     else:
-        monkeypatch.setattr(interruption, "AT_ONCE", 60)
-        monkeypatch.setattr(interruption, "_last", -100.0)
+        monkeypatch.setattr("jaxbandit.interruption.AT_ONCE", 60)
+        monkeypatch.setattr("jaxbandit.interruption._last", -100.0)
         stop_at(2, 3)
         noted = contextlib.nullcontext()
     with pytest.raises(KeyboardInterrupt), noted:
@@ -199,10 +188,10 @@ def test_a_search_that_was_stopped_and_judged_continues_in_its_folder(tmp_path, 
     monkeypatch.setattr(trials, "sweep", sweep)
     with pytest.warns(StoppedWarning):
         stopped = stress.worst(Uniform(), space, folder=tmp_path, **SMALL)
-    assert len(stopped) == 2 and all(each.judged and each.stopped for each in stopped)
+    assert len(stopped) == 2 and all(item.judged and item.stopped for item in stopped)
     continued = stress.worst(Uniform(), space, folder=tmp_path, **SMALL)
     whole = stress.worst(Uniform(), space, **SMALL)
-    assert [(each.problem.code, *each[1:]) for each in continued] == [(each.problem.code, *each[1:]) for each in whole]
+    assert [(item.problem.code, *item[1:]) for item in continued] == [(item.problem.code, *item[1:]) for item in whole]
 
 
 @jaxbandit.pytree
@@ -228,17 +217,14 @@ class GivesUp:
 @pytest.mark.parametrize("seed", range(5))
 def test_a_planted_flaw_is_found(seed):
     """The worst problem found costs a tenth of the rounds more than IMED itself, which has no flaw."""
-    found = stress.worst(GivesUp(), panel={"IMED": IMED()}, key=jax.random.key(seed), progress=False)
-    assert found[0].avoidable.low > 1000, found[0]
+    result = stress.worst(GivesUp(), panel={"IMED": IMED()}, key=jax.random.key(seed), progress=False)
+    assert result[0].avoidable.low > 1000, result[0]
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda: stress.worst(UCB1(), TwoStateSpace(2, 1.0, 1.0, 0.5, 0.5)),
-            "space: .* has one point only",
-        ),
+        (lambda: stress.worst(UCB1(), TwoStateSpace(2, 1.0, 1.0, 0.5, 0.5)), "space: .* has one point only"),
         (lambda: stress.worst(UCB1(), RestlessSpace(slowest=0.2, fastest=0.1)), "space.fastest: 0.1 is below slowest"),
         (lambda: stress.worst(UCB1(), IndependentSpace("beta")), "space.family: 'beta'"),
         (lambda: stress.worst(UCB1(), ThreeStateSpace(arms=1)), "space.arms: 1 "),

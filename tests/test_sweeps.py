@@ -77,10 +77,7 @@ def test_files_of_runs_are_kept_where_more_or_fewer_are_asked_for(tmp_path):
     ("change", "field"),
     [
         ({"policies": {"ucb": UCBSM(2.0), "u": Uniform()}}, r"policies\['ucb'\]\.L"),
-        (
-            {"scenarios": two_state([0.5, 0.4, 0.2], [0.4, 0.55, 0.65])},
-            r"scenarios\['scenario'\]\.means\(\), .*transition_thresholds",
-        ),
+        ({"scenarios": two_state([0.5, 0.4, 0.2], [0.4, 0.55, 0.65])}, r"scenarios\['scenario'\]\.means\(\), "),
         ({"horizon": 301}, "horizon"),
         ({"key": jax.random.key(1)}, "key"),
         ({"plays": 2}, "plays"),
@@ -90,7 +87,7 @@ def test_files_of_runs_are_kept_where_more_or_fewer_are_asked_for(tmp_path):
 def test_what_changed_is_refused(tmp_path, change, field):
     sweep({"c": {**CASE, "runs": 2, "horizon": 300}}, tmp_path)
     before = contents(tmp_path)
-    with pytest.raises(ValueError, match=rf"cases\['c'\]: {field} changed"):
+    with pytest.raises(ValueError, match=rf"cases\['c'\]: {field}.*changed"):
         sweep({"new": {**CASE, "runs": 2}, "c": {**CASE, "runs": 2, **change}}, tmp_path)
     assert contents(tmp_path) == before
 
@@ -151,11 +148,11 @@ def test_damaged_and_foreign_files_are_named(tmp_path, many_files):
             sweep(case, tmp_path)
         piece.write_bytes(data[:place] + bytes([data[place] ^ (1 << rng.randrange(8))]) + data[place + 1 :])
         try:
-            found = sweep(case, tmp_path)["c"]
+            result = sweep(case, tmp_path)["c"]
         except ValueError as error:
             named.append(piece.name in str(error))
         else:
-            assert equal(found, whole)
+            assert equal(result, whole)
     assert all(named) and len(named) > 30
     piece.write_bytes(data)
     other = piece.with_name("notes.txt")
@@ -189,13 +186,13 @@ def read_only(request, many_files):
         folder = Path(place) / "s"
         sweep(cases, folder, **many_files)
         places = [Path(place), *folder.rglob("*"), folder]
-        for each in places:
-            each.chmod(0o555 if each.is_dir() else 0o444)
+        for item in places:
+            item.chmod(0o555 if item.is_dir() else 0o444)
         (folder / storage.LOCK).chmod(request.param)
         with not_written():
             yield cases, folder
-        for each in places:
-            each.chmod(0o755)
+        for item in places:
+            item.chmod(0o755)
 
 
 def test_a_finished_sweep_is_read_in_a_folder_that_cannot_be_written(read_only):
@@ -243,13 +240,13 @@ def test_what_is_not_finished_is_left_out_with_a_warning(tmp_path, many_files):
     for place, runs in ("0000-a", "4-0000000008"), ("0001-b", "0-0000000004"):
         (tmp_path / place / f"runs-000000000{runs}-rounds-0000000250-0000000300.npz").unlink()
     with pytest.warns(UserWarning, match="left out") as said:
-        (found,) = jaxbandit.load_sweep(tmp_path).items()
-    assert found[0] == "a" and np.array_equal(found[1].visits["u"], whole.visits["u"][:, :, :4])
-    assert [re.sub("^.*: of ", "", str(each.message)).partition(".")[0] for each in said] == [
+        (result,) = jaxbandit.load_sweep(tmp_path).items()
+    assert result[0] == "a" and np.array_equal(result[1].visits["u"], whole.visits["u"][:, :, :4])
+    assert [re.sub("^.*: of ", "", str(item.message)).partition(".")[0] for item in said] == [
         "cases['a'] 4 runs are finished; 6 others have begun and are left out",
         "cases['b'] 0 runs are finished; the case is left out",
     ]
-    assert {each.filename for each in said} == {__file__}
+    assert {item.filename for item in said} == {__file__}
 
 
 def test_folders_that_hold_no_sweep(tmp_path):
@@ -347,9 +344,8 @@ def test_the_error_of_a_worker_stops_the_others(tmp_path, monkeypatch):
 
 
 def start_child(folder, *how):
-    return subprocess.Popen(
-        [sys.executable, str(CHILD), str(folder), *how], env=HERE, stdout=subprocess.PIPE, text=True
-    )
+    command = [sys.executable, str(CHILD), str(folder), *how]
+    return subprocess.Popen(command, env=HERE, stdout=subprocess.PIPE, text=True)
 
 
 def test_the_second_of_two_sweeps_is_refused_while_the_first_lives(tmp_path, capsys):
@@ -377,10 +373,7 @@ def test_a_holder_that_cannot_be_read_is_refused_in_a_sentence_all_the_same(tmp_
 
 
 def kill_often(folder, times, seed=0):
-    """Kill a sweep at random moments: half of them while a file is being written, or nearly.
-
-    Returns how many kills met it alive, and its digest in the end.
-    """
+    """Kill a sweep at random moments, half of them while it writes; how many kills met it, and the digest."""
     rng, killed = random.Random(seed), 0
     for number in range(times):
         with start_child(folder) as child:
@@ -400,9 +393,9 @@ def kill_often(folder, times, seed=0):
 @pytest.mark.parametrize("times", [2, 5])
 def test_killed_again_and_again(times, tmp_path):
     """kill -9 at random moments: in the end the digest of the undisturbed counts, and no file that is not whole."""
-    killed, found = kill_often(tmp_path / "s", times)
+    killed, result = kill_often(tmp_path / "s", times)
     whole = {name: simulate(**case) for name, case in cases().items()}
-    assert found == digest(whole)
+    assert result == digest(whole)
     assert killed >= 1  # a fast machine may have written everything before the others
     assert all(Result.load(path) for path in (tmp_path / "s").rglob("*.npz"))
     assert not [path for path in (tmp_path / "s").rglob("*") if path.name.endswith(".tmp")]
@@ -432,7 +425,7 @@ def test_workers_end_with_the_process_that_started_them(tmp_path):
             time.sleep(0.05)
         child.kill()
     workers, killed = Path(f"{folder}.workers").read_text().split(), time.monotonic()
-    while any(Path(f"/proc/{each}").exists() for each in workers):
+    while any(Path(f"/proc/{item}").exists() for item in workers):
         assert time.monotonic() < killed + 60
         time.sleep(0.1)
     assert len(workers) == 2
@@ -447,10 +440,7 @@ def test_dask_workers_one_of_them_killed(tmp_path):
 
 def test_a_key_and_precision_reach_the_workers(tmp_path):
     case = {**CASE, "policies": {"kl": KLUCB()}, "runs": 3, "key": jax.random.key(3)}
-    with (
-        jax.enable_x64(True),
-        ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool,
-    ):
+    with jax.enable_x64(True), ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         assert equal(sweep({"c": case}, tmp_path, executor=pool)["c"], simulate(**case))
 
 

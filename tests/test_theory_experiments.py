@@ -99,17 +99,17 @@ def test_ablation_names_its_variants_right(monkeypatch):
     monkeypatch.setattr(ablation, "DISTANCES", {"total_variation": "total variation", "kl": "KL"})
     monkeypatch.setattr(ablation, "SAMPLES", ("arm",))
     planned = ablation.cases(ablation.Settings(runs=20, horizon=300))
-    found = list(ablation.choices({name: jaxbandit.simulate(**case) for name, case in planned.items()}))
-    assert len(found) == 2 * 2 * 6 and sum(choice.is_paper for choice in found) == 1
+    result = list(ablation.choices({name: jaxbandit.simulate(**case) for name, case in planned.items()}))
+    assert len(result) == 2 * 2 * 6 and sum(choice.is_paper for choice in result) == 1
     numbers = {short: value for value, short in ablation.SHORT.items()}
-    for choice in found[::9]:
+    for choice in result[::9]:
         policy = jaxbandit.TVKLUCB(
             exploration=numbers[choice.exploration], unvisited=choice.unvisited, samples=choice.samples,
             clock=choice.clock, distance="kl" if choice.distance == "KL" else "total_variation",
         )  # fmt: skip
         alone = jaxbandit.simulate(environment("scenario 1"), {"a": policy}, runs=20, horizon=300)
         np.testing.assert_array_equal(choice.regret, metrics.pseudo_regret(alone, "a")[0, 0, :, -1])
-    first, *_ = rows = ablation.table(found)
+    first, *_ = rows = ablation.table(result)
     assert first["minus the paper's"] == 0
-    best = ablation.highlights(found, rows)
+    best = ablation.highlights(result, rows)
     assert best[1]["mean"] == min(row["mean"] for row in rows)

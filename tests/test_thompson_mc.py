@@ -52,14 +52,10 @@ LAWS = {
 
 @pytest.mark.parametrize("name", LAWS)
 def test_scores_have_the_law_of_drawn_chains(name):
-    """Kolmogorov-Smirnov of 100,000 scores and draws at 1e-9: six cases fail by chance once in 160 million times.
-
-    Finds a distance of 0.015: that of 1.5 times `leaving` is 0.027 to 0.067, and in the case "prior" that of
-    `staying` 3 in place of 4 is 0.047.
-    """
+    """Kolmogorov-Smirnov of 100,000 scores and draws at 1e-9: finds a distance of 0.015."""
     counts, reward, leaving, staying = LAWS[name]
-    found = scores(ThompsonMC(leaving, staying), counts, reward, DRAWS)
-    assert stats.ks_2samp(found, drawn_log_odds(counts, reward, leaving, staying)).pvalue > 1e-9
+    result = scores(ThompsonMC(leaving, staying), counts, reward, DRAWS)
+    assert stats.ks_2samp(result, drawn_log_odds(counts, reward, leaving, staying)).pvalue > 1e-9
 
 
 # Choices
@@ -112,8 +108,7 @@ def exact_law(transition, rounds):
 
 @pytest.mark.parametrize(("arms", "rounds"), [(2, 4), (3, 3)])
 def test_exact_law_of_trajectories(arms, rounds):
-    """All trajectories, with one play a round of two arms and two plays of three, against 100,000 runs, chi-square at
-    1e-9. Finds a choice of the first round that is made with a probability 0.05 off, nearly surely."""
+    """All trajectories of two arms, and of three with two plays a round, against 100,000 runs, chi-square at 1e-9."""
     environment = two_state([0.5, 0.3, 0.7][:arms], [0.4, 0.6, 0.2][:arms], initial_state=0)
     asked = {"runs": DRAWS, "horizon": rounds, "times": [rounds], "plays": arms - 1, "progress": False}
     result = jaxbandit.simulate(environment, {"p": ThompsonMC()}, **asked)
@@ -143,10 +138,10 @@ def test_slow_chains_keep_their_digits(states):
     key, counts, draw = jax.random.key(3), 10**7 * np.eye(states, dtype=int), jax.jit(log_gamma)
     reward = np.linspace(1, 0, states).astype(np.float32)
     for prior in (1.0, 0.02):
-        found = scores(ThompsonMC(prior, prior), counts, reward, 8, key)
+        result = scores(ThompsonMC(prior, prior), counts, reward, 8, key)
         drawn = draw(key, jnp.tile(jnp.asarray(counts + prior, float), (8, 1, 1)))
-        exact = np.array([exact_log_odds(each, reward) for each in np.asarray(drawn)])
-        np.testing.assert_allclose(found, exact, rtol=2e-6, atol=1e-5)
+        exact = np.array([exact_log_odds(item, reward) for item in np.asarray(drawn)])
+        np.testing.assert_allclose(result, exact, rtol=2e-6, atol=1e-5)
         assert len(np.unique(exact)) == 8 and np.abs(exact).max() > (1 if prior == 1 else 20)
 
 
@@ -180,7 +175,7 @@ def test_no_prior_gives_nan(wide):
             for number, key in itertools.product((0, 10**9), range(2)):
                 counts = state.counts + number * jnp.eye(3, dtype=jnp.int32)[None]
                 drawn = DRAW(ThompsonMC(leaving, staying), jax.random.key(key), state._replace(counts=counts))
-                found = np.asarray(drawn, float)
-                assert np.isfinite(found).all()
-                assert found[0] == pytest.approx(np.log(0.3 / 0.7), abs=1e-6)
-                assert found[2] <= 0.9 * NEVER and found[3] >= -0.9 * NEVER
+                result = np.asarray(drawn, float)
+                assert np.isfinite(result).all()
+                assert result[0] == pytest.approx(np.log(0.3 / 0.7), abs=1e-6)
+                assert result[2] <= 0.9 * NEVER and result[3] >= -0.9 * NEVER

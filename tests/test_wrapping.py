@@ -29,16 +29,13 @@ def test_every_policy_is_wrapped():
 
 def heard_at_once(policy, environment):
     """The policy with its feedback no round late, through the wrapper for late feedback."""
-    shown = check(environment, {"u": jaxbandit.Uniform()}, runs=1, horizon=20).traced.environment.shapes.feedback
-    return dataclasses.replace(delayed(policy, 1, 1, shown), delay=0)
+    view = check(environment, {"u": jaxbandit.Uniform()}, runs=1, horizon=20).traced.environment.shapes.feedback
+    return dataclasses.replace(delayed(policy, 1, 1, view), delay=0)
 
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_wrapped_policy_plays_the_same(name):
-    """Three runs of 20 rounds, in both wrappers at once where a detector may hold the policy.
-
-    Arms stand in another order, and the policy is told so through the wrappers.
-    """
+    """Three runs of 20 rounds, arms in another order, in both wrappers where a detector may hold the policy."""
     policy, environment = POLICIES[name]
     watched = WithDetector(policy, NEVER)
     asked = {"runs": 3, "horizon": 20, "times": range(1, 21), "shuffle": True, "progress": False}
@@ -89,11 +86,10 @@ class Lottery:
 
 
 def test_the_probabilities_are_those_of_the_watched_policy():
-    """Late feedback is divided by the probability of its play; a field of that name is not a method."""
-    for policy in (TsallisINF(), Lottery(np.array([0.2, 0.3, 0.5]))):
-        watched = WithDetector(policy, NEVER)
-        visits = simulate(ARMS, {"alone": policy, "watched": watched}, runs=3, horizon=20, delay=4).visits
-        np.testing.assert_array_equal(visits["watched"], visits["alone"])
+    """Late feedback is divided by the probability of its play."""
+    policies = {"alone": TsallisINF(), "watched": WithDetector(TsallisINF(), NEVER)}
+    visits = simulate(ARMS, policies, runs=3, horizon=20, delay=4).visits
+    np.testing.assert_array_equal(visits["watched"], visits["alone"])
 
 
 def test_arms_are_played_by_turns_with_certainty():
@@ -110,7 +106,7 @@ def test_arms_are_played_by_turns_with_certainty():
 
 
 def test_a_wrapper_has_what_its_policy_has():
-    for policy in (jaxbandit.KLUCB(), TsallisINF(), jaxbandit.TVKLUCB()):
+    for policy in (jaxbandit.KLUCB(), TsallisINF(), jaxbandit.TVKLUCB(), Lottery(np.array([0.2, 0.3, 0.5]))):
         for wrapper in (heard_at_once(policy, ARMS), WithDetector(policy, NEVER)):
             for method in ("probabilities", "markovian"):
                 assert callable(getattr(wrapper, method, None)) == callable(getattr(policy, method, None))

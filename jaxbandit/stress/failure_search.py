@@ -110,10 +110,10 @@ def worst(
     Source: CMA-ES is that of Hansen and Ostermeier 2001, by the package `cmaes`.
 
     >>> import jaxbandit
-    >>> space, panel = TwoStateSpace(slowest=0.1), {"KL-UCB": jaxbandit.KLUCB()}
+    >>> space, panel = TwoStateSpace(slowest=0.1), {"UCB1": jaxbandit.UCB1(0.1)}
     >>> failures = worst(jaxbandit.Uniform(), space, panel=panel, budget=64, number=2, runs=100, horizon=200)
     >>> len(failures), failures[0].best, failures[0].avoidable.mean > 20
-    (2, 'KL-UCB', True)
+    (2, 'UCB1', True)
     """
     space = TwoStateSpace() if space is None else space
     with CtrlC(raises=False) as ctrl_c:
