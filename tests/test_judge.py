@@ -306,8 +306,8 @@ def test_a_whole_judgement_of_two_policies(mine, small_atlas, monkeypatch, capsy
         table = {row["policy"]: row for row in csv.DictReader(file)}
     assert list(table)[:2] == ["Mine(scale=2.0)", "KLUCB()"] and len(table) == 3  # KL-UCB is judged, under its label
     assert len(answer.worst) == 2
-    for each, result in answer.worst:
-        code = each.problems[0].problem.code
+    for item, result in answer.worst:
+        code = item.problems[0].problem.code
         arms = eval(code, {"jaxbandit": jaxbandit})
         again = jaxbandit.simulate(
             arms, answer.policies, key=asked.key(playing.PICTURES), runs=6, horizon=40, progress=False
