@@ -25,19 +25,19 @@ PADDED = (
     "; lists of different lengths have to be padded: give an arm with fewer states some that none of its states leads "
     "to (columns of 0), whose rows lead to state 0 and which pay what state 0 does"
 )
-SHOWN = 100  # characters of a wrong value that a message shows
+EXCERPT = 100  # characters of a wrong value that a message shows
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def shown(value: Any) -> str:
+def excerpt(value: Any) -> str:
     """The text by which a message shows a wrong value, at most one line long.
 
-    >>> shown("x"), shown([1] * 1000)[-9:]
+    >>> excerpt("x"), excerpt([1] * 1000)[-9:]
     ("'x'", '1, 1, ...')
     """
     text = " ".join(repr(value).split())
-    return text if len(text) <= SHOWN else f"{text[:SHOWN].rstrip()} ..."
+    return text if len(text) <= EXCERPT else f"{text[:EXCERPT].rstrip()} ..."
 
 
 def finite(name: str, values: ArrayLike) -> np.ndarray:
@@ -72,7 +72,7 @@ def as_floats(name: str, values: ArrayLike) -> np.ndarray:
         how = ""
     except (TypeError, ValueError, OverflowError) as error:
         how = PADDED if "with a sequence" in str(error) else ""  # NumPy's words for lists of different lengths
-    raise ValueError(f"{name}: {shown(values)} is not an array of numbers{how}")
+    raise ValueError(f"{name}: {excerpt(values)} is not an array of numbers{how}")
 
 
 def number(
@@ -93,9 +93,9 @@ def number(
     try:
         array = as_floats(name, value)
     except ValueError:
-        raise ValueError(f"{name}: {shown(value)} is not a number") from None
+        raise ValueError(f"{name}: {excerpt(value)} is not a number") from None
     if array.ndim:
-        raise ValueError(f"{name}: {shown(value)} is not one number{hint}")
+        raise ValueError(f"{name}: {excerpt(value)} is not one number{hint}")
     if not low <= array <= high or (above and array == low) or (below and array == high):
         ends = "(" if above else "[", ")" if below else "]"
         raise ValueError(f"{name}: {value} lies outside {ends[0]}{low:g}, {high:.10g}{ends[1]}")
@@ -113,10 +113,10 @@ def integer(name: str, value: Any, low: float = -math.inf, high: float = math.in
             raise TypeError
         whole = operator.index(value)
     except TypeError:
-        raise ValueError(f"{name}: {shown(value)} is not an integer") from None
+        raise ValueError(f"{name}: {excerpt(value)} is not an integer") from None
     if not low <= whole <= high:
         reach = f"{low:,.0f} to {high:,.0f}" if high < math.inf else f"{low:,.0f} on"
-        raise ValueError(f"{name}: {shown(value)} is not among the integers from {reach}")
+        raise ValueError(f"{name}: {excerpt(value)} is not among the integers from {reach}")
     return whole
 
 
@@ -127,7 +127,7 @@ def truth(name: str, value: Any) -> bool:
       ValueError: with the name: it is something else.
     """
     if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name}: {shown(value)} is neither True nor False")
+        raise ValueError(f"{name}: {excerpt(value)} is neither True nor False")
     return bool(value)
 
 
@@ -138,7 +138,7 @@ def choice(name: str, value: Any, choices: Iterable[str]) -> None:
       ValueError: with the name and the choices.
     """
     if not isinstance(value, str) or value not in choices:
-        raise ValueError(f"{name}: {shown(value)} is not one of {', '.join(choices)}")
+        raise ValueError(f"{name}: {excerpt(value)} is not one of {', '.join(choices)}")
 
 
 def path(name: str, value: Any) -> Path:
@@ -152,7 +152,7 @@ def path(name: str, value: Any) -> Path:
             raise TypeError
         return Path(value)
     except (TypeError, UnicodeError):
-        raise ValueError(f"{name}: {shown(value)} is not a path") from None
+        raise ValueError(f"{name}: {excerpt(value)} is not a path") from None
 
 
 def list_of(name: str, things: Any) -> list[Any]:
@@ -166,7 +166,7 @@ def list_of(name: str, things: Any) -> list[Any]:
             raise TypeError
         return list(things)
     except TypeError:
-        raise ValueError(f"{name}: {shown(things)} is not a list") from None
+        raise ValueError(f"{name}: {excerpt(things)} is not a list") from None
 
 
 def has(name: str, thing: Any, what: str, *parts: str) -> None:
@@ -176,7 +176,7 @@ def has(name: str, thing: Any, what: str, *parts: str) -> None:
       ValueError: with the name, and what is missing.
     """
     if isinstance(thing, type):
-        raise ValueError(f"{name}: {what} is needed, and {shown(thing)} is a class")
+        raise ValueError(f"{name}: {what} is needed, and {excerpt(thing)} is a class")
     missing = [part for part in parts if not hasattr(thing, part)]
     if missing:
         raise ValueError(f"{name}: {what} is needed, and {type(thing).__name__} has no {', '.join(missing)}")
@@ -265,9 +265,9 @@ def check_together(arguments: dict[str, tuple[Any, Any]]) -> dict[str, np.ndarra
         most = lengths[high][0] - 1 if isinstance(high, str) else high
         rounding = ROUNDING if letters and high == 1 else 0
         if not ((array >= low - rounding) & (array <= most + rounding)).all():
-            raise ValueError(f"{name}: {shown(value)} is not all within [{low:g}, {most:g}]")
+            raise ValueError(f"{name}: {excerpt(value)} is not all within [{low:g}, {most:g}]")
         if kind not in (float, np.float64) and (array % 1).any():
-            raise ValueError(f"{name}: {shown(value)} are not integers")
+            raise ValueError(f"{name}: {excerpt(value)} are not integers")
         if law:
             array = stochastic(name, array, EXACT)
         # a number beyond float32 would end the process where warnings are errors, in the cast that JAX makes

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from jaxbandit.arguments import LARGEST_INTEGER, choice, finite, integer, is_traced, number, shown
+from jaxbandit.arguments import LARGEST_INTEGER, choice, excerpt, finite, integer, is_traced, number
 from jaxbandit.pytrees import pytree
 from jaxbandit.texts import described
 
@@ -122,7 +122,7 @@ def as_table(name: str, table: Any) -> np.ndarray:
     """
     found = np.zeros(()) if table is None else finite(name, table)
     if found.ndim != 2 or not len(found):
-        what = f"shape {found.shape}" if found.ndim else shown(table)
+        what = f"shape {found.shape}" if found.ndim else excerpt(table)
         raise ValueError(
             f"{name}: {what} is not [K, S], what each state of each arm pays, such as np.array([[0.0, 1.0]] * K) for K "
             "arms that are clicked or not; where rewards are real numbers, give np.zeros((K, 0))"
@@ -242,11 +242,11 @@ def _that_pays(row: np.ndarray, arm: int, reward: float | None) -> int:
     states = np.flatnonzero(row == row.dtype.type(reward)).tolist()
     if not states:
         raise ValueError(
-            f"reward: {reward}; no state of arm {arm} pays it, they pay {shown(row.tolist())}; for real numbers take "
+            f"reward: {reward}; no state of arm {arm} pays it, they pay {excerpt(row.tolist())}; for real numbers take "
             "a table [K, 0]"
         )
     if len(states) > 1:
-        raise ValueError(f"state: None; states {shown(states)} of arm {arm} pay {reward}; say to which it moved")
+        raise ValueError(f"state: None; states {excerpt(states)} of arm {arm} pay {reward}; say to which it moved")
     return int(states[0])
 
 

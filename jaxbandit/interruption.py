@@ -106,7 +106,7 @@ class CtrlC:
 
 
 @contextmanager
-def noted() -> Iterator[None]:
+def reraise_ctrl_c() -> Iterator[None]:
     """A whole program: outside of its blocks Ctrl-C is raised at once, and again at the end if something swallowed it.
 
     Raises:

@@ -220,7 +220,7 @@ PAY = restless(TWO.transition, (0, 1), 1 - TWO.transition, paid="all")
 WAITING = restless(ROWS, CIRCULAR, np.eye(4)[None].repeat(3, 0), paid="all", observed=True)
 REFUSED = [
     (lambda: restless(ROWS, CIRCULAR, paid="most"), r"paid: 'most' is not one of played, all"),
-    (lambda: restless(ROWS, CIRCULAR, cost=0.1), r'cost: 0.1, and paid is "played"'),
+    (lambda: restless(ROWS, CIRCULAR, cost=0.1), r'cost: 0.1 with paid="played"'),
     (lambda: restless(ROWS, CIRCULAR, paid="all", cost=[1, 2]), r"cost: shape \(2,\) is neither a number nor \[K\]"),
     (lambda: restless(ROWS, CIRCULAR, paid="all"), 'passive: left out with paid="all"'),
     (lambda: SEEN.comparator(3), "plays: 3 of 3 arms that all pay"),

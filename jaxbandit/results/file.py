@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
+from jaxbandit.arguments import excerpt
 from jaxbandit.arguments import path as as_path
-from jaxbandit.arguments import shown
 from jaxbandit.interruption import CtrlC
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def file_name(path: str | os.PathLike[str]) -> Path:
     """The path of a file to write; raise ValueError unless it ends in a file's name."""
     place = as_path("path", path)
     if not place.name:
-        raise ValueError(f"path: {shown(path)} has no file's name")
+        raise ValueError(f"path: {excerpt(path)} has no file's name")
     return place
 
 

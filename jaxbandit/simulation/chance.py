@@ -13,7 +13,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
-from jaxbandit.arguments import LARGEST_INTEGER, as_floats, integer, shown
+from jaxbandit.arguments import LARGEST_INTEGER, as_floats, excerpt, integer
 from jaxbandit.base import check_key, described
 from jaxbandit.fast import threefry
 
@@ -59,7 +59,7 @@ def run_keys(key: Array, runs: ArrayLike, arms: int | None = None, scenario: str
     (4, 3)
     """
     if scenario is not None and not isinstance(scenario, str):
-        raise ValueError(f"scenario: {shown(scenario)} is not the name of a scenario, a text")
+        raise ValueError(f"scenario: {excerpt(scenario)} is not the name of a scenario, a text")
     if scenario is None:
         return keys_of_scenarios(key, runs, arms, None)
     of_one: RunKeys = jax.tree.map(lambda leaf: leaf[0], keys_of_scenarios(key, runs, arms, [scenario]))
@@ -95,7 +95,7 @@ def _words(names: Sequence[str]) -> np.ndarray:
 def check_random_numbers(value: Any) -> RandomNumbers:
     """Refuse what is neither "common" nor "independent"."""
     if not isinstance(value, str) or value not in get_args(RandomNumbers):
-        raise ValueError(f'random_numbers: {shown(value)}; give "common" or "independent"')
+        raise ValueError(f'random_numbers: {excerpt(value)}; give "common" or "independent"')
     return cast(RandomNumbers, value)
 
 
@@ -103,7 +103,7 @@ def check_numbers(name: str, values: ArrayLike) -> None:
     """Refuse values that are not integers [N] from 0 to 2^31 - 1."""
     found = as_floats(name, values)
     if found.ndim != 1 or not found.size or not ((found >= 0) & (found < 2**31)).all() or (found % 1).any():
-        raise ValueError(f"{name}: {shown(values)} are not integers [N] from 0 to 2^31 - 1")
+        raise ValueError(f"{name}: {excerpt(values)} are not integers [N] from 0 to 2^31 - 1")
 
 
 def _on_host(values: Any) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
-from jaxbandit.arguments import LARGEST_INTEGER, integer, shown, truth
+from jaxbandit.arguments import LARGEST_INTEGER, excerpt, integer, truth
 from jaxbandit.interruption import CtrlC, interrupted, warn_of_stop
 from jaxbandit.results.result import Result, join_times
 from jaxbandit.simulation.asking.declared import Scenarios
@@ -118,7 +118,7 @@ def simulate(
     """
     with CtrlC(raises=False) as ctrl_c:
         if resume is not None and not isinstance(resume, Result):
-            raise ValueError(f"resume: {shown(resume)} is not a Result; use jaxbandit.Result.load(path)")
+            raise ValueError(f"resume: {excerpt(resume)} is not a Result; use jaxbandit.Result.load(path)")
         truth("progress", progress)
         if resume is not None and times is None:
             integer("horizon", horizon, 1, LARGEST_INTEGER)

@@ -10,7 +10,7 @@ import jax
 import numpy as np
 from jax.sharding import Mesh
 
-from jaxbandit.arguments import LARGEST_INTEGER, integer, shown
+from jaxbandit.arguments import LARGEST_INTEGER, excerpt, integer
 from jaxbandit.simulation.asking.request import Request
 from jaxbandit.simulation.delayed import own_state
 from jaxbandit.simulation.telling.free_memory import bytes_recorded
@@ -59,7 +59,7 @@ def make_plan(
     if devices is not None and not (
         isinstance(devices, list | tuple) and all(isinstance(d, jax.Device) for d in devices)
     ):
-        raise ValueError(f"devices: {shown(devices)} is not a list of devices, as jax.local_devices() is")
+        raise ValueError(f"devices: {excerpt(devices)} is not a list of devices, as jax.local_devices() is")
     used = tuple(jax.devices() if devices is None else devices)[: request.runs]
     if not used:
         raise ValueError("devices: an empty list; leave it out to use all")

@@ -12,7 +12,7 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit import members
-from jaxbandit.arguments import LARGEST_INTEGER, has, integer, shown
+from jaxbandit.arguments import LARGEST_INTEGER, excerpt, has, integer
 from jaxbandit.base import Environment, Policy, State, described, reward_table
 from jaxbandit.fast import add_one, over_runs
 from jaxbandit.members import declares
@@ -50,9 +50,9 @@ def _check_parts(environment: Environment, policy: Policy, keys: RunKeys, carry:
     has("environment", environment, "an environment", "reward", "means", "init", "step")
     has("policy", policy, "a policy", "init", "scores", "update")
     if not isinstance(keys, RunKeys):
-        raise ValueError(f"keys: {shown(keys)} is not of run_keys(key, runs)")
+        raise ValueError(f"keys: {excerpt(keys)} is not of run_keys(key, runs)")
     if carry is not None and not isinstance(carry, Carry):
-        raise ValueError(f"carry: {shown(carry)} is not of initial_carry(environment, policy, keys)")
+        raise ValueError(f"carry: {excerpt(carry)} is not of initial_carry(environment, policy, keys)")
 
 
 def initial_carry(environment: Environment, policy: Policy, keys: RunKeys, look_for_nan: bool = False) -> Carry:
@@ -225,7 +225,7 @@ def advance(
     if times is not None and not isinstance(times, jax.core.Tracer):
         check_numbers("times", times)
         if (np.diff(np.trim_zeros(np.asarray(times), "b"), prepend=0) <= 0).any():
-            raise ValueError(f"times: {shown(times)} do not increase; give them in order, zeros only at the end")
+            raise ValueError(f"times: {excerpt(times)} do not increase; give them in order, zeros only at the end")
     due = jnp.zeros(0, jnp.int32) if times is None else jnp.asarray(times, jnp.int32)
     try:
         carry, visits, _ = _advance(

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.arguments import integer, number, shown, truth
+from jaxbandit.arguments import excerpt, integer, number, truth
 from jaxbandit.arguments import path as as_path
 from jaxbandit.interruption import CtrlC, stop_if_interrupted
 from jaxbandit.results.result import Result
@@ -81,7 +81,8 @@ def sweep(
             truth("progress", progress)
             if executor is not None and not isinstance(executor, Executor):
                 raise ValueError(
-                    f"executor: {shown(executor)} is not a concurrent.futures.Executor; for Dask, client.get_executor()"
+                    f"executor: {excerpt(executor)} is not a concurrent.futures.Executor; for Dask give "
+                    "client.get_executor()"
                 )
             requests = _check(cases, executor)
             check_memory("cases", list(requests.values()), playing=False)
@@ -125,12 +126,12 @@ def _check(cases: Mapping[str, Options], executor: Executor | None) -> dict[str,
     requests, known = {}, inspect.signature(check).parameters
     for name, options in cases.items():
         if not isinstance(name, str) or not isinstance(options, Mapping):
-            raise ValueError(f"cases[{shown(name)}]: give a text and a dict of the arguments of simulate")
+            raise ValueError(f"cases[{excerpt(name)}]: give a text and a dict of the arguments of simulate")
         for argument in options:
             if argument in ("progress", "resume"):
                 raise ValueError(f"cases[{name!r}]: {argument} is the sweep's own; leave it out")
             if argument not in (*known, *CUTTING):
-                raise ValueError(f"cases[{name!r}]: {shown(argument)} is not an argument of simulate")
+                raise ValueError(f"cases[{name!r}]: {excerpt(argument)} is not an argument of simulate")
         for argument in ("scenarios", "policies"):
             if argument not in options:
                 raise ValueError(f"cases[{name!r}]: {argument} is missing")

@@ -11,7 +11,7 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit import draws
-from jaxbandit.arguments import finite, shown
+from jaxbandit.arguments import excerpt, finite
 from jaxbandit.base import Family, Feedback, Range, pytree
 from jaxbandit.environments.independent import inverse_laws, laws
 from jaxbandit.fast import computed_once
@@ -101,7 +101,7 @@ def gaussian(means: ArrayLike, deviation: ArrayLike = 1.0) -> IndependentArms:
     mean = _numbers("means", means)
     spread = finite("deviation", deviation)
     if spread.shape not in ((), mean.shape) or not (spread > 0).all():
-        raise ValueError(f"deviation: {shown(deviation)} is not positive, one number or [K] = ({len(mean)},)")
+        raise ValueError(f"deviation: {excerpt(deviation)} is not positive, one number or [K] = ({len(mean)},)")
     return IndependentArms(laws.GaussianLaw(mean, np.broadcast_to(spread, mean.shape).copy()))
 
 

@@ -11,7 +11,7 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit import chains, decision_processes, draws
-from jaxbandit.arguments import as_floats, finite, integer, shown
+from jaxbandit.arguments import as_floats, excerpt, finite, integer
 from jaxbandit.base import Declares, Feedback, pytree, static
 from jaxbandit.environments.rested.markov_arms import initial_thresholds
 from jaxbandit.known_arms import KnownArms
@@ -201,7 +201,7 @@ def first_law(initial_state: int | ArrayLike, states: int) -> np.ndarray:
         return stochastic("initial_state", finite("initial_state", initial_state))
     if array.ndim or np.asarray(initial_state).dtype.kind not in "iu":
         raise ValueError(
-            f"initial_state: {shown(initial_state)} is neither an integer nor a law [S] = ({states},) of states"
+            f"initial_state: {excerpt(initial_state)} is neither an integer nor a law [S] = ({states},) of states"
         )
     if not 0 <= array < states:
         raise ValueError(f"initial_state: {initial_state!r} is out of range 0..{states - 1}")

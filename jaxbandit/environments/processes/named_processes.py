@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jaxbandit import chains, members
-from jaxbandit.arguments import LARGEST_INTEGER, integer, list_of, number, shown
+from jaxbandit.arguments import LARGEST_INTEGER, excerpt, integer, list_of, number
 from jaxbandit.base import check_key
 from jaxbandit.environments.processes.decision_process import (
     MOST_STATES,
@@ -104,11 +104,11 @@ def grid(plan: Sequence[str] = FOUR_ROOMS, slip: float = 0.1, *, steps: int | No
     """
     plan = list_of("plan", plan)
     if not all(isinstance(line, str) for line in plan):
-        raise ValueError(f"plan: {shown(plan)} is not a list of lines, each a text")
+        raise ValueError(f"plan: {excerpt(plan)} is not a list of lines, each a text")
     places = [(i, j) for i, line in enumerate(plan) for j, mark in enumerate(line) if mark != "#"]
     marks = "".join(plan)
     if len(set(map(len, plan))) != 1 or set(marks) - set("#.SG") or marks.count("S") != 1 or marks.count("G") != 1:
-        raise ValueError(f'plan: {shown(plan)}; lines of one length are needed, of "#", "." and one "S" and one "G"')
+        raise ValueError(f'plan: {excerpt(plan)}; lines of one length are needed, of "#", "." and one "S" and one "G"')
     slip = _probability("slip", slip, parts=2)
     number_of = {place: s for s, place in enumerate(places)}
     start, goal = (next(s for s, (i, j) in enumerate(places) if plan[i][j] == mark) for mark in "SG")

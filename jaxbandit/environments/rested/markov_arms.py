@@ -12,7 +12,7 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit import chains, draws
-from jaxbandit.arguments import LARGEST_INTEGER, as_floats, finite, integer, number, shown
+from jaxbandit.arguments import LARGEST_INTEGER, as_floats, excerpt, finite, integer, number
 from jaxbandit.base import Feedback, check_key, described, pytree
 from jaxbandit.known_arms import KnownArms
 from jaxbandit.probabilities import stochastic
@@ -259,12 +259,12 @@ def check_initial(initial_state: InitialState, arms: int, states: int) -> None:
     """
     if isinstance(initial_state, str):
         if initial_state != "stationary":
-            raise ValueError(f'initial_state: {shown(initial_state)} is neither an integer nor "stationary"')
+            raise ValueError(f'initial_state: {excerpt(initial_state)} is neither an integer nor "stationary"')
         return
     as_floats("initial_state", initial_state)
     start = np.asarray(initial_state)
     if start.shape not in ((), (arms,)) or not np.issubdtype(start.dtype, np.integer):
-        raise ValueError(f'initial_state: {shown(initial_state)} is not an integer, {arms} integers or "stationary"')
+        raise ValueError(f'initial_state: {excerpt(initial_state)} is not an integer, {arms} integers or "stationary"')
     if (start < 0).any() or (start >= states).any():
         raise ValueError(f"initial_state: {initial_state} is out of range 0..{states - 1}")
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jaxbandit import chains
-from jaxbandit.arguments import choice, finite, shown, truth
+from jaxbandit.arguments import choice, excerpt, finite, truth
 from jaxbandit.base import Paid
 from jaxbandit.environments.rested.markov_arms import InitialState, markov
 from jaxbandit.environments.restless_bandits.all_paying_arms import AllPayingArms
@@ -103,7 +103,9 @@ def restless(
         raise ValueError(f"cost: shape {costs.shape} is neither a number nor [K] = ({count},)")
     if paid == "played":
         if costs.any():
-            raise ValueError(f'cost: {shown(cost)}, and paid is "played"; give paid="all", or subtract it from rewards')
+            raise ValueError(
+                f'cost: {excerpt(cost)} with paid="played"; give paid="all", or subtract it from the rewards'
+            )
         return arms
     if rows is None:
         raise ValueError('passive: left out with paid="all", so that a play changes nothing; give it, too')

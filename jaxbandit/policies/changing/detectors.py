@@ -21,7 +21,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from jaxbandit import members
-from jaxbandit.arguments import LARGEST_INTEGER, finite, integer, shown
+from jaxbandit.arguments import LARGEST_INTEGER, excerpt, finite, integer
 from jaxbandit.base import ANY_REWARD, Task, pytree, static
 from jaxbandit.policies.parts import checks
 
@@ -229,7 +229,7 @@ class KnownBreaks:
         checks.suits(self, task, rewards=ANY_REWARD)
         breaks = finite("breaks", self.breaks)
         if breaks.ndim != 1 or (breaks % 1 != 0).any() or (breaks < 2).any():
-            raise ValueError(f"breaks: {shown(self.breaks)} is not a list of rounds from 2 on")
+            raise ValueError(f"breaks: {excerpt(self.breaks)} is not a list of rounds from 2 on")
         declared = members.breaks(task.environment)
         if declared is None:
             return
@@ -261,5 +261,5 @@ def check_turns(detector: Any, task: Task, numbers: dict[str, Any], needs_change
     checks.given_or_follows(detector, task, numbers, sources)
     if detector.changes is not None:
         if not needs_changes and detector.alpha is not None:
-            raise ValueError(f"changes: {shown(detector.changes)} beside alpha, which would follow; give one of them")
+            raise ValueError(f"changes: {excerpt(detector.changes)} beside alpha, which would follow; give one of them")
         checks.number(detector, "changes", 1, float(np.asarray(detector.horizon)), below=True)

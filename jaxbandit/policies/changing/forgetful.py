@@ -10,7 +10,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.arguments import shown
+from jaxbandit.arguments import excerpt
 from jaxbandit.base import Feedback, Task, pytree, static, total
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.forgetting import Discounted, Window, check_window
@@ -115,7 +115,7 @@ class SlidingWindowUCB:
         for name in ("horizon", "changes"):
             value = getattr(self, name)
             if not isinstance(value, int | float | np.number | None):
-                raise ValueError(f"{name}: {shown(value)} is not a number")
+                raise ValueError(f"{name}: {excerpt(value)} is not a number")
         _check(self, task, "window", "a window")
         check_window("window", self.length() if self.window is None else self.window, task)
 

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.arguments import shown
+from jaxbandit.arguments import excerpt
 from jaxbandit.base import ANY_REWARD, Feedback, Task, pytree, static, total
 from jaxbandit.feedback import check_feedback
 from jaxbandit.policies.parts import checks
@@ -74,7 +74,7 @@ class GradientBandit:
             optimiser.update(zeros, optimiser.init(zeros), zeros)
         except Exception as error:
             raise ValueError(
-                f"optimiser: {shown(self.optimiser)} is not an optax.GradientTransformation that makes a step from a "
+                f"optimiser: {excerpt(self.optimiser)} is not an optax.GradientTransformation that makes a step from a "
                 "gradient alone, nor a function from a learning rate to one"
             ) from error
 

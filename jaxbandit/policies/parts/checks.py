@@ -211,7 +211,7 @@ def memory(policy: Any, task: Task, states: int | None = None) -> None:
         return
     if isinstance(field, type) or not hasattr(type(field), "rounds") or not hasattr(field, "initial_state"):
         raise ValueError(
-            f"memory: {arguments.shown(field)} is not a memory; give None, Discounted(0.99) or Window(500), or your "
+            f"memory: {arguments.excerpt(field)} is not a memory; give None, Discounted(0.99) or Window(500), or your "
             "own with rounds and initial_state"
         )
     try:

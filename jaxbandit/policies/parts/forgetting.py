@@ -222,7 +222,7 @@ def check_window(name: str, length: Any, task: Task) -> None:
       ValueError: the name and what is wrong with it.
     """
     if not isinstance(length, int | np.integer):
-        raise ValueError(f"{name}: {arguments.shown(length)} is not an integer; a window is a number of rounds")
+        raise ValueError(f"{name}: {arguments.excerpt(length)} is not an integer; a window is a number of rounds")
     arguments.integer(name, length, 1)
     if length > task.horizon:
         raise ValueError(f"{name}: a window of {length:,} rounds is longer than the horizon, {task.horizon:,}")

@@ -10,7 +10,7 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit import decision_processes, members
-from jaxbandit.arguments import as_floats, shown
+from jaxbandit.arguments import as_floats, excerpt
 from jaxbandit.base import Feedback, Task, per_arm, pytree
 from jaxbandit.feedback import check_feedback
 from jaxbandit.policies.parts import checks
@@ -73,9 +73,9 @@ class KnownProcess:
         steps = members.steps(task.environment)
         shapes = [(states,)] + ([] if steps is None else [(steps, states)])
         if actions.dtype.kind not in "iu" or actions.shape not in shapes:
-            raise ValueError(f"actions: {shown(self.actions)} are not integers {' or '.join(map(str, shapes))}")
+            raise ValueError(f"actions: {excerpt(self.actions)} are not integers {' or '.join(map(str, shapes))}")
         if actions.min() < 0 or actions.max() >= len(task.reward):
-            raise ValueError(f"actions: {shown(self.actions)} are not all among the actions 0..{len(task.reward) - 1}")
+            raise ValueError(f"actions: {excerpt(self.actions)} are not all among actions 0..{len(task.reward) - 1}")
         check_made_for(self, task)
 
     def init(self, reward: Array, shown: Array) -> Position:

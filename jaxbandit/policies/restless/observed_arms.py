@@ -11,7 +11,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.arguments import shown
+from jaxbandit.arguments import excerpt
 from jaxbandit.base import Feedback, Paid, Task, total
 from jaxbandit.fast import computed_once, look_up_each
 from jaxbandit.feedback import check_feedback
@@ -146,5 +146,5 @@ def check_task(policy: Any, task: Task) -> None:
         cost = np.asarray(task.environment.cost)
         if not np.allclose(np.asarray(policy.cost), cost):
             raise ValueError(
-                f"cost: {shown(policy.cost)}, and in {task.name} a play costs {shown(cost.tolist())}; give that"
+                f"cost: {excerpt(policy.cost)}, and in {task.name} a play costs {excerpt(cost.tolist())}; give that"
             )

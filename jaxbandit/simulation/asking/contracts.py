@@ -10,7 +10,7 @@ import jax
 import numpy as np
 
 from jaxbandit import members
-from jaxbandit.arguments import shown
+from jaxbandit.arguments import excerpt
 from jaxbandit.base import Task
 from jaxbandit.members import declares
 
@@ -43,10 +43,10 @@ def check_leaves(where: str, thing: Any) -> None:
         field = f"{where}{jax.tree_util.keystr(place)}"
         if not isinstance(leaf, int | float | np.ndarray | np.generic | jax.Array):
             raise ValueError(
-                f"{field}: {shown(leaf)} is not a number; make a field that is part of the program static()"
+                f"{field}: {excerpt(leaf)} is not a number; make a field that is part of the program static()"
             )
         if not isinstance(leaf, jax.Array) and not _fits(np.asarray(leaf)):
-            raise ValueError(f"{field}: {shown(leaf)} is not a number that JAX has; give a float, or a smaller integer")
+            raise ValueError(f"{field}: {excerpt(leaf)} is not a number of JAX; give a float, or a smaller integer")
 
 
 def _fits(array: np.ndarray) -> bool:

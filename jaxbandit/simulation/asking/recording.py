@@ -11,7 +11,7 @@ from typing import Any
 import jax
 from jax import Array
 
-from jaxbandit.arguments import shown
+from jaxbandit.arguments import excerpt
 from jaxbandit.base import Policy
 from jaxbandit.simulation.asking.tracing import VISITS, Program, one_of, recorder_program
 
@@ -47,7 +47,7 @@ def recorders_of(record: Record | None, labels: Sequence[str], declared: Sequenc
     if record is None:
         return recorders
     if not isinstance(record, Mapping):
-        raise ValueError(f"record: {shown(record)}; give a dict from name to a function, or to one by label")
+        raise ValueError(f"record: {excerpt(record)}; give a dict from name to a function, or to one by label")
     for name, given in record.items():
         if not isinstance(name, str) or not name or "/" in name or name in (VISITS, *declared):
             taken = " or ".join(f'"{each}"' for each in (VISITS, *declared))
@@ -65,7 +65,7 @@ def _takes_policy(where: str, function: Any) -> bool:
         signature = inspect.signature(function)
         hash(function)
     except (TypeError, ValueError):
-        raise ValueError(f"{where}: {shown(function)} is not a function(environment_state, policy_state, t)") from None
+        raise ValueError(f"{where}: {excerpt(function)} is not function(environment_state, policy_state, t)") from None
     for count in (4, 3):
         with suppress(TypeError):
             signature.bind(*range(count))
