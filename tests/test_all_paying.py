@@ -222,7 +222,7 @@ REFUSED = [
     (lambda: restless(ROWS, CIRCULAR, paid="most"), r"paid: 'most' is not one of played, all"),
     (lambda: restless(ROWS, CIRCULAR, cost=0.1), r'cost: 0.1 with paid="played"'),
     (lambda: restless(ROWS, CIRCULAR, paid="all", cost=[1, 2]), r"cost: shape \(2,\) is neither a number nor \[K\]"),
-    (lambda: restless(ROWS, CIRCULAR, paid="all"), 'passive: left out with paid="all"'),
+    (lambda: restless(ROWS, CIRCULAR, paid="all"), 'passive: missing with paid="all"'),
     (lambda: SEEN.comparator(3), "plays: 3 of 3 arms that all pay"),
     (lambda: LPPriority.of(SEEN, 3), "plays: 3 is not among the integers from 1 to 2"),
     (lambda: WhittleLastSeen.of(SEEN), "arms: their states are all seen, .* use Whittle.of"),

@@ -95,7 +95,7 @@ BAD_ARRAYS = [
     (lambda: fit([ARM, [[1], [0]]], (0, 1)), "data: arm 1 has 2 sequences of one step at most"),
     (
         lambda: fit([ARM, [[0, 0], [1, 1]]], (0, 1)),
-        "data: arm 1: the transitions seen lead out of neither states [0] nor",
+        "data: arm 1: no transition leaves states [0], and none leaves",
     ),
     (lambda: fit([ARM, [0.0, 1.0]], (0, 1)), "data: arm 1 holds float64, not states 0..1"),
     (lambda: fit([ARM, ["0", "1"]]), "data: arm 1: ['0', '1'] is not an array of numbers"),
