@@ -280,10 +280,10 @@ BAD = [
     (WithDetector(KLUCB, OK), "policy: a policy is needed"),
     (WithDetector(KLUCB(), KLUCB()), "detector: a detector is needed, and KLUCB has no local, watched, share"),
     (WithDetector(KLUCB(), OK, local=1), "local: 1 is neither"),
-    (WithDetector(KLUCB(), MUCB(alpha=0.1, horizon=10), local=True), "local: MUCB speaks of all arms"),
+    (WithDetector(KLUCB(), MUCB(alpha=0.1, horizon=10), local=True), "local: MUCB raises alarms for all arms"),
     (WithDetector(jaxbandit.TVKLUCB(), OK), "policy: TVKLUCB remembers in which state"),
     *(
-        (WithDetector(policy, OK), f"policy: what {type(policy).__name__} remembers cannot be emptied for one arm")
+        (WithDetector(policy, OK), f"policy: the memory of {type(policy).__name__} cannot be reset for one arm")
         for policy in (jaxbandit.RoundRobinKLUCB(), jaxbandit.GradientBandit(), KLUCB(memory=jaxbandit.Window(3)))
     ),
     (WithDetector(KLUCB(), GLR()), "detector: delta: is not given; give it, or horizon"),

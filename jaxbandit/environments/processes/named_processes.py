@@ -188,7 +188,7 @@ def as_decision_process(
     laws = members.known(arms)
     if laws is None or (laws.paid != "all" and members.declares(arms).problem != "rested"):
         raise ValueError(
-            f"arms: {type(arms).__name__} are neither rested arms, such as `markov` makes, nor restless ones that all pay"
+            f"arms: {type(arms).__name__} are neither rested arms, such as `markov` makes, nor all-paying restless arms"
         )
     most_states = integer("most_states", most_states, 2, MOST_STATES)
     count, states = laws.earned.shape
