@@ -234,5 +234,5 @@ def test_policies_ask_how_states_communicate():
     with pytest.raises(ValueError, match="^Uniform is for decision processes"):
         communicating(policy, Task(ARMS))
     assert episodes(policy, Task(EPISODES)) == 7
-    with pytest.raises(ValueError, match="^Uniform plays episodes, and the river has none; make it with steps"):
+    with pytest.raises(ValueError, match="^Uniform needs episodes, and the river has none; make it with steps"):
         episodes(policy, Task(SWIM, name="the river"))

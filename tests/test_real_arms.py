@@ -253,7 +253,7 @@ def test_actions_of_a_process_are_told_where_it_was():
 def test_arms_that_are_all_seen_are_all_told():
     policy = jaxbandit.UCWhittle()
     state = policy.init(TABLE)
-    refuses("^shown: None; this policy must see all arms", policy.update, state, of(1, 1, 1))
+    refuses("^shown: None; this policy needs the states of all arms", policy.update, state, of(1, 1, 1))
     refuses(
         r"^shown: \[0, 1, 2\] is not a list of integers", policy.update, state, of(1, 1, 1)._replace(shown=np.arange(3))
     )

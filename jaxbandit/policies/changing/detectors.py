@@ -261,7 +261,5 @@ def check_turns(detector: Any, task: Task, numbers: dict[str, Any], needs_change
     checks.given_or_follows(detector, task, numbers, sources)
     if detector.changes is not None:
         if not needs_changes and detector.alpha is not None:
-            raise ValueError(
-                f"changes: {excerpt(detector.changes)} beside alpha, which it determines; give one of them"
-            )
+            raise ValueError(f"changes: {excerpt(detector.changes)} beside alpha, which it sets; give one of them")
         checks.number(detector, "changes", 1, float(np.asarray(detector.horizon)), below=True)

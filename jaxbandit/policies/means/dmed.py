@@ -84,5 +84,5 @@ def _largest(means: Array, number: int) -> Array:
     """The `number`-th largest of the means [K]."""
     if number == 1:
         return jnp.max(means)
-    ahead = jnp.sum(means[:, None] > means[None], axis=0)  # a sort is slower and does not compile in one piece
+    ahead = jnp.sum(means[:, None] > means[None], axis=0)  # a sort is slower and does not fuse
     return jnp.min(jnp.where(ahead < number, means, jnp.inf))
