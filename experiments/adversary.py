@@ -63,7 +63,7 @@ def cases(settings: Settings) -> dict[str, Any]:
     """The table, and the arms with means of their own."""
     return {
         name: {
-            "scenarios": {name: atlas[name].lasting(settings.horizon)},
+            "scenarios": {name: atlas[name].with_horizon(settings.horizon)},
             "policies": policies(settings.horizon),
             **settings.size(),
         }

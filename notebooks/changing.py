@@ -41,7 +41,7 @@ horizon = 5_000
 # makes another arm the best.
 
 # %%
-arms = jaxbandit.atlas["Besson 1"].lasting(horizon)
+arms = jaxbandit.atlas["Besson 1"].with_horizon(horizon)
 rounds = np.arange(1, horizon + 1)
 means = np.asarray(jax.vmap(lambda t: arms.means_now(None, t).high)(rounds))
 figure, ax = plt.subplots(figsize=(8, 3.2), layout="constrained")
@@ -125,7 +125,7 @@ for ax, label in zip(axes, watched):
 # for a fifth of the rounds. Beside the mean over runs stands the mean of the worst 5 %.
 
 # %%
-rising = jaxbandit.atlas["Garivier and Moulines"].lasting(horizon)
+rising = jaxbandit.atlas["Garivier and Moulines"].with_horizon(horizon)
 policies = told(horizon, rising.breaks)
 found = jaxbandit.simulate({"third arm rises": rising}, policies, runs=runs, horizon=horizon)
 print(f"{'':16}{'Besson 1':>10}{'worst 5 %':>10}{'third arm rises':>18}{'worst 5 %':>10}")
@@ -145,7 +145,7 @@ for label in policies:
 
 # %%
 long = 20 * horizon
-turns = jaxbandit.atlas["changing scenario 1"].lasting(long)
+turns = jaxbandit.atlas["changing scenario 1"].with_horizon(long)
 short = jaxbandit.SlidingWindowUCB(horizon=long, changes=len(turns.breaks)).length()
 memories = {"nothing forgotten": None} | {f"a window of {n:,} rounds": Window(n) for n in (short, 4 * short)}
 makes = {"TV-KL-UCB": jaxbandit.TVKLUCB, "KL-UCB": KLUCB, "IMED-MC": jaxbandit.IMEDMC}
@@ -184,7 +184,7 @@ policies = {
 print(f"{'':12}{'never in turn':>16}{'i.i.d. high':>14}")
 against = {}
 for name in ("never in turn", "i.i.d. high"):
-    scenario = jaxbandit.atlas[name].lasting(horizon)
+    scenario = jaxbandit.atlas[name].with_horizon(horizon)
     against[name] = jaxbandit.simulate({name: scenario}, policies, runs=runs, horizon=horizon)
 for label in policies:
     table, stationary = (metrics.regret(each, label)[0, 0, :, -1].mean() for each in against.values())

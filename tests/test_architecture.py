@@ -176,14 +176,10 @@ scenario2 scenario3 scenario4 sweep tune
 """.split()
 
 
-def imports(path: Path, types: bool = True) -> set[str]:
-    """The modules that a file imports, lazily as well, and those for types alone unless `types` is False."""
-    names, tree = set(), ast.parse(path.read_text())
-    branches = [node for node in ast.walk(tree) if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)]
-    skipped = set() if types else {node for branch in branches for node in ast.walk(branch)}
-    for node in ast.walk(tree):
-        if node in skipped:
-            continue
+def imports(path: Path) -> set[str]:
+    """The modules that a file imports, lazily and for types as well."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -202,15 +198,13 @@ def place(name: str) -> list[str]:
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
 def test_imports_point_one_way(path):
     room, *_ = inside = path.relative_to(PACKAGE).with_suffix("").parts
-    used, at_run = (
-        [place(name) for name in imports(path, types) if name.split(".")[0] == "jaxbandit"] for types in (True, False)
-    )
+    used = [place(name) for name in imports(path) if name.split(".")[0] == "jaxbandit"]
     assert {other[0] for other in used if other} <= MAY_IMPORT[room] | {room}
     assert [] not in used  # the package itself imports everything
     for depth in range(1, len(inside)):
         floors = BELOW.get("/".join(inside[:depth]), [])
         if floors and inside[depth] != "__init__":
-            near = {other[depth] for other in at_run if tuple(other[:depth]) == inside[:depth] and len(other) > depth}
+            near = {other[depth] for other in used if tuple(other[:depth]) == inside[:depth] and len(other) > depth}
             assert near <= set(floors[: floors.index(inside[depth]) + 1])
     assert not any(name.split(".")[0] == "experiments" for name in imports(path))
     assert room == "plotting" or not any(name.startswith("matplotlib") for name in imports(path))

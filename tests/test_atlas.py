@@ -212,7 +212,7 @@ def test_levels_and_breaks(name):
     entry = atlas[name]
     assert entry.arms.breaks.tolist() == breaks and entry.horizon == int(entry.arms.segments.horizon) == rounds
     np.testing.assert_array_equal(entry.arms.segments.means, levels)
-    longer = entry.lasting(10 * rounds)
+    longer = entry.with_horizon(10 * rounds)
     assert longer.breaks.tolist() == [1 + (start - 1) * 10 for start in breaks]
 
 
@@ -229,12 +229,12 @@ def test_seldom_clicked():
 
 
 def test_drift_and_a_table():
-    whole, third = atlas["Besbes, whole"].arms, atlas["Besbes, first third"].lasting(9000)
+    whole, third = atlas["Besbes, whole"].arms, atlas["Besbes, first third"].with_horizon(9000)
     for t in (1, 500, 2999):
         assert third.segments.means[t - 1, 0] == pytest.approx(0.5 + 0.3 * math.sin(3 * math.pi * t / (0.6 * 3000)))
         assert whole.segments.means[t - 1, 1] == pytest.approx(0.5 - 0.3 * math.sin(3 * math.pi * t / (0.6 * 10_000)))
     assert atlas["Besbes, lower bound"].arms.batch == 282
-    table = atlas["never in turn"].lasting(100)
+    table = atlas["never in turn"].with_horizon(100)
     result = simulate(table, {"UCB1": UCB1(), "KL": KLUCB()}, runs=1, horizon=100, times=[100])
     for label in result.labels:  # the last arm pays in 80 of 100 rounds, never when it is its turn
         assert result.visits[label][0, 0, 0, 0, :, 1].tolist() == [0] * 5

@@ -27,7 +27,7 @@ def cases(size: dict[str, Any]) -> dict[str, Any]:
     horizon = size["horizon"]
     size = size | {"times": np.unique(np.linspace(1, horizon, 101).astype(int))}
     return {
-        name: {"scenarios": {name: atlas[name].lasting(horizon)}, "policies": of_chains(horizon, CHANGES), **size}
+        name: {"scenarios": {name: atlas[name].with_horizon(horizon)}, "policies": of_chains(horizon, CHANGES), **size}
         for name in NAMES
     }
 

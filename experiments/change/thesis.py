@@ -41,7 +41,7 @@ def cases(size: dict[str, Any]) -> dict[str, Any]:
     """Both problems with all policies, and with the one that is told the breaks."""
     planned = {}
     for name in PROBLEMS:
-        arms = atlas[name].lasting(ROUNDS)
+        arms = atlas[name].with_horizon(ROUNDS)
         policies = forgetful(ROUNDS, CHANGES) | {
             "Thompson, discount": DiscountedThompson(0.95),  # as in the source
             "KL-UCB, told the breaks": told_the_breaks(arms.breaks.tolist()),

@@ -41,7 +41,7 @@ Cases = dict[str, dict[str, Any]]
 
 def named_problems(horizon: int) -> dict[str, Environment]:
     """The named problems, for games of this many rounds."""
-    return {name: entry.lasting(horizon) for name, entry in atlas.items()}
+    return {name: entry.with_horizon(horizon) for name, entry in atlas.items()}
 
 
 def plays_of(name: str) -> int:

@@ -48,11 +48,11 @@ class NamedProblem:
         """The arms, from the state in which they usually start, for as many rounds as in the source."""
         return self.make()
 
-    def lasting(self, horizon: int) -> Any:
+    def with_horizon(self, horizon: int) -> Any:
         """The arms for a game of this many rounds; their changes keep their places in it.
 
         >>> from jaxbandit import atlas
-        >>> atlas["Garivier and Moulines"].lasting(1000).breaks.tolist()
+        >>> atlas["Garivier and Moulines"].with_horizon(1000).breaks.tolist()
         [300, 500]
         """
         return self.make() if self.horizon is None else self.make(horizon=horizon)

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from jaxbandit import metrics
 from jaxbandit.texts import filled, terminal_width
 
-if TYPE_CHECKING:
-    from jaxbandit.results.result import Result
-
+Result = Any  # a `Result`, whose file imports this one
 NAMES, ROWS = 6, 30  # the most entries that are shown of a list and of a table
 
 # The only colour is a grey that is visible on white and on black; text keeps the notebook's colours, in any theme.

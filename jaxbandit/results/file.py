@@ -9,7 +9,7 @@ import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -17,9 +17,7 @@ from jaxbandit.arguments import excerpt
 from jaxbandit.arguments import path as as_path
 from jaxbandit.interruption import CtrlC
 
-if TYPE_CHECKING:
-    from jaxbandit.results.result import Result
-
+Result = Any  # a `Result`, whose file imports this one
 VERSION = 1  # of the file; the package reads the files that it writes, and no other
 NAMED = ("horizon", "rounds", "plays", "fingerprint", "provenance", "problem", "comparator_name")  # in the header
 ARRAYS, OPTIONAL = ("times", "means", "reward"), ("comparator", "cost")  # not every result has the latter

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
     import xarray
 
-    from jaxbandit.results.result import Result
-
+Result = Any  # a `Result`, whose file imports this one
 DIMENSIONS = ("scenario", "policy", "run", "time", "arm", "state")
 NAMES = {*DIMENSIONS, "variant", "visits", "regret", "means", "reward"}  # no hyper-parameter can have these
 PAYS = {"long_name": "what the state pays"}
