@@ -118,7 +118,7 @@ def _fields(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A file that is renamed into place, flushed to the disk, when the block ends; if the block raises, there is none.
+    """A file that is flushed to the disk and renamed into place when the block ends; removed if the block raises.
 
     Raise FileNotFoundError if its folder does not exist, OSError with its name if it cannot be written. Ctrl-C raises
     KeyboardInterrupt after the file is written.

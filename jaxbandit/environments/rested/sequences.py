@@ -35,7 +35,7 @@ def observed(data: Data, states: int | None = None, columns: Mapping[str, str] |
     if isinstance(data, str | os.PathLike):
         labels, arms = from_file(path("data", data), states, columns)
     elif columns is not None:
-        raise ValueError(f"columns: {excerpt(columns)}; only a file has columns, and `data` is none")
+        raise ValueError(f"columns: {excerpt(columns)}; only a file has columns, and `data` is not a path")
     else:
         labels, arms = _from_arrays(data, states)
     if len(arms) < 2:

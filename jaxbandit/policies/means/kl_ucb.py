@@ -90,7 +90,7 @@ class RoundRobinKLUCB:
       solver: of `confidence.kl_upper`.
       family: one of `jaxbandit.families`, whose divergence then replaces d and whose rewards are not mapped; in Moulos
         a family of chains. None is Bernoulli, with rewards mapped to [0, 1].
-      memory: as in `KLUCB`; an arm can then lead with at least delta times the remembered rounds.
+      memory: that of `KLUCB`; an arm can then lead with at least delta times the remembered rounds.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for delta outside [0, 1/K].
