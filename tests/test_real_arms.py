@@ -168,7 +168,7 @@ def test_a_policy_says_what_a_reward_table_is(name):
 
 @pytest.mark.parametrize("name", ["KLUCBMC", "IMEDMC", "DMED", "RCA", "EmpiricalKLUCB", "PlugInGittins"])
 def test_a_policy_that_needs_states_says_so(name):
-    with pytest.raises(ValueError, match=r"^reward: a table \[K, 0\] has no states, by which"):
+    with pytest.raises(ValueError, match=r"^reward: a table \[K, 0\] has no states, and this policy"):
         ALL[name]().init(NUMBERS)
 
 
