@@ -202,11 +202,11 @@ __all__ = [
 
 _rooms = bounds, chains, confidence, divergences, environments, families, indices, metrics, policies, stress, testing
 for _room in (*_rooms, decision_processes, named_problems, policies.memory):
-    vars(_room)["__dir__"] = _room.__all__.copy  # completion shows what is offered, not what is imported
+    vars(_room)["__dir__"] = _room.__all__.copy  # completion shows public names, not imports
 
 
 def __getattr__(name: str) -> ModuleType:
-    """`jaxbandit.plotting` is imported where it is first asked for, as matplotlib takes long."""
+    """Import `jaxbandit.plotting` at its first use, because importing matplotlib is slow."""
     if name == "plotting":
         return import_module("jaxbandit.plotting")
     raise AttributeError(f"module 'jaxbandit' has no attribute {name!r}")

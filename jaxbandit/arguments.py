@@ -19,32 +19,32 @@ from numpy.typing import ArrayLike
 
 from jaxbandit.probabilities import EXACT, ROUNDING, stochastic
 
-LARGEST = 1e30  # a number that float32 still holds
+LARGEST = 1e30  # within the range of float32
 LARGEST_INTEGER = 2**31 - 1  # of int32, which counts rounds, plays and arms
 PADDED = (
     "; lists of different lengths have to be padded: give an arm with fewer states some that none of its states leads "
     "to (columns of 0), whose rows lead to state 0 and which pay what state 0 does"
 )
-SHOWN = 100  # characters of a wrong value that a message shows
+EXCERPT = 100  # most characters of a wrong value in a message
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def shown(value: Any) -> str:
-    """The text by which a message shows a wrong value, at most one line long.
+def excerpt(value: Any) -> str:
+    """The text of a wrong value for a message, at most one line long.
 
-    >>> shown("x"), shown([1] * 1000)[-9:]
+    >>> excerpt("x"), excerpt([1] * 1000)[-9:]
     ("'x'", '1, 1, ...')
     """
     text = " ".join(repr(value).split())
-    return text if len(text) <= SHOWN else f"{text[:SHOWN].rstrip()} ..."
+    return text if len(text) <= EXCERPT else f"{text[:EXCERPT].rstrip()} ..."
 
 
 def finite(name: str, values: ArrayLike) -> np.ndarray:
-    """`values` as float64.
+    """Return `values` as float64.
 
     Raises:
-      ValueError: with the name: they are not numbers, not finite, or too large.
+      ValueError: the name; the values are not numbers, not finite, or too large.
     """
     array = as_floats(name, values)
     if not np.isfinite(array).all():
@@ -55,10 +55,10 @@ def finite(name: str, values: ArrayLike) -> np.ndarray:
 
 
 def as_floats(name: str, values: ArrayLike) -> np.ndarray:
-    """`values` as float64, including NaN and infinity; text, complex numbers and dates are errors.
+    """Return `values` as float64, including NaN and infinity; text, complex numbers and dates are errors.
 
     Raises:
-      ValueError: with the name: they are not numbers, or are lists of different lengths.
+      ValueError: the name; the values are not numbers, or are lists of different lengths.
     """
     try:
         array = np.asarray(values)
@@ -71,8 +71,8 @@ def as_floats(name: str, values: ArrayLike) -> np.ndarray:
                 return np.asarray(array, float)
         how = ""
     except (TypeError, ValueError, OverflowError) as error:
-        how = PADDED if "with a sequence" in str(error) else ""  # NumPy's words for lists of different lengths
-    raise ValueError(f"{name}: {shown(values)} is not an array of numbers{how}")
+        how = PADDED if "with a sequence" in str(error) else ""  # NumPy's message for lists of different lengths
+    raise ValueError(f"{name}: {excerpt(values)} is not an array of numbers{how}")
 
 
 def number(
@@ -85,17 +85,17 @@ def number(
     below: bool = False,
     hint: str = "",
 ) -> float:
-    """One number in [low, high]; `above` and `below` exclude the ends, the `hint` is for a caller who gives several.
+    """Return one number in [low, high]; `above` and `below` exclude the ends, `hint` is for several numbers.
 
     Raises:
-      ValueError: with the name: it is something else.
+      ValueError: the name; the value is anything else.
     """
     try:
         array = as_floats(name, value)
     except ValueError:
-        raise ValueError(f"{name}: {shown(value)} is not a number") from None
+        raise ValueError(f"{name}: {excerpt(value)} is not a number") from None
     if array.ndim:
-        raise ValueError(f"{name}: {shown(value)} is not one number{hint}")
+        raise ValueError(f"{name}: {excerpt(value)} is not one number{hint}")
     if not low <= array <= high or (above and array == low) or (below and array == high):
         ends = "(" if above else "[", ")" if below else "]"
         raise ValueError(f"{name}: {value} lies outside {ends[0]}{low:g}, {high:.10g}{ends[1]}")
@@ -103,31 +103,31 @@ def number(
 
 
 def integer(name: str, value: Any, low: float = -math.inf, high: float = math.inf) -> int:
-    """One integer from `low` to `high`; True and False are errors.
+    """Return one integer from `low` to `high`; True and False are errors.
 
     Raises:
-      ValueError: with the name: it is something else.
+      ValueError: the name; the value is anything else.
     """
     try:
         if isinstance(value, bool):
             raise TypeError
         whole = operator.index(value)
     except TypeError:
-        raise ValueError(f"{name}: {shown(value)} is not an integer") from None
+        raise ValueError(f"{name}: {excerpt(value)} is not an integer") from None
     if not low <= whole <= high:
         reach = f"{low:,.0f} to {high:,.0f}" if high < math.inf else f"{low:,.0f} on"
-        raise ValueError(f"{name}: {shown(value)} is not among the integers from {reach}")
+        raise ValueError(f"{name}: {excerpt(value)} is not among the integers from {reach}")
     return whole
 
 
 def truth(name: str, value: Any) -> bool:
-    """True or False.
+    """Return True or False.
 
     Raises:
-      ValueError: with the name: it is something else.
+      ValueError: the name; the value is anything else.
     """
     if not isinstance(value, bool | np.bool_):
-        raise ValueError(f"{name}: {shown(value)} is neither True nor False")
+        raise ValueError(f"{name}: {excerpt(value)} is neither True nor False")
     return bool(value)
 
 
@@ -135,59 +135,59 @@ def choice(name: str, value: Any, choices: Iterable[str]) -> None:
     """Raise ValueError unless the value is one of the choices.
 
     Raises:
-      ValueError: with the name and the choices.
+      ValueError: the name and the choices.
     """
     if not isinstance(value, str) or value not in choices:
-        raise ValueError(f"{name}: {shown(value)} is not one of {', '.join(choices)}")
+        raise ValueError(f"{name}: {excerpt(value)} is not one of {', '.join(choices)}")
 
 
 def path(name: str, value: Any) -> Path:
-    """A path, which need not exist; a number, which Python would take for an open file, is an error.
+    """Return a path, which need not exist; a number, which Python treats as an open file, is an error.
 
     Raises:
-      ValueError: with the name: it is not a path that a file system can have.
+      ValueError: the name; the value is not a valid path.
     """
     try:
         if not isinstance(value, str | os.PathLike) or not value or b"\0" in os.fsencode(value):
             raise TypeError
         return Path(value)
     except (TypeError, UnicodeError):
-        raise ValueError(f"{name}: {shown(value)} is not a path") from None
+        raise ValueError(f"{name}: {excerpt(value)} is not a path") from None
 
 
 def list_of(name: str, things: Any) -> list[Any]:
-    """The things as a list; a single text is an error.
+    """Return a list of the things; a single text is an error.
 
     Raises:
-      ValueError: with the name: it is not a list.
+      ValueError: the name; the value is not a list.
     """
     try:
         if isinstance(things, str | bytes):
             raise TypeError
         return list(things)
     except TypeError:
-        raise ValueError(f"{name}: {shown(things)} is not a list") from None
+        raise ValueError(f"{name}: {excerpt(things)} is not a list") from None
 
 
 def has(name: str, thing: Any, what: str, *parts: str) -> None:
     """Raise ValueError unless the thing is an instance with all of these attributes.
 
     Raises:
-      ValueError: with the name, and what is missing.
+      ValueError: the name, and the missing attributes.
     """
     if isinstance(thing, type):
-        raise ValueError(f"{name}: {what} is needed, and {shown(thing)} is a class")
+        raise ValueError(f"{name}: {what} is needed, and {excerpt(thing)} is a class")
     missing = [part for part in parts if not hasattr(thing, part)]
     if missing:
         raise ValueError(f"{name}: {what} is needed, and {type(thing).__name__} has no {', '.join(missing)}")
 
 
 class Numbers(NamedTuple):
-    """What is required of an argument: its axes, such as "[..., S]", and the range of its numbers."""
+    """The requirements on an argument: its axes, such as "[..., S]", and the range of its numbers."""
 
     axes: str
     low: float = -LARGEST
-    high: float | str = LARGEST  # or the name of an axis, of which the numbers are indices
+    high: float | str = LARGEST  # or the name of an axis, if the numbers are its indices
     law: bool = False  # whether the last axis sums to 1
     kind: Any = float  # the type that the function receives; np.float64 also moves JAX arrays to the host
 
@@ -195,9 +195,9 @@ class Numbers(NamedTuple):
 def accepts(**wanted: Numbers | list[str]) -> Callable[[F], F]:
     """Check the named arguments of a function before JAX sees them.
 
-    Axes with the same letter must have the same length, and the axes that "..." stands for must broadcast. If any
-    argument is traced, as within `jax.jit`, there are no values to check, and no value is an error. An argument whose
-    default is None may be None; one for which a list is given must be a text in that list.
+    Axes with the same letter must have the same length, and the axes of "..." must broadcast. If any argument is
+    traced, as within `jax.jit`, only shapes are checked. An argument whose default is None may be None; one with a list
+    must be a text in that list.
 
     >>> @accepts(p=Numbers("[..., S]", 0, 1), q=Numbers("[..., S]", 0, 1))
     ... def product(p, q):
@@ -230,7 +230,7 @@ def accepts(**wanted: Numbers | list[str]) -> Callable[[F], F]:
 
 
 def is_traced(value: Any) -> bool:
-    """Whether a value, or an entry of a list of values, is known to JAX's tracing only."""
+    """Whether a value, or an entry of a list of values, is being traced by JAX."""
     return isinstance(value, jax.core.Tracer) or (isinstance(value, list | tuple) and any(map(is_traced, value)))
 
 
@@ -265,12 +265,12 @@ def check_together(arguments: dict[str, tuple[Any, Any]]) -> dict[str, np.ndarra
         most = lengths[high][0] - 1 if isinstance(high, str) else high
         rounding = ROUNDING if letters and high == 1 else 0
         if not ((array >= low - rounding) & (array <= most + rounding)).all():
-            raise ValueError(f"{name}: {shown(value)} is not all within [{low:g}, {most:g}]")
+            raise ValueError(f"{name}: {excerpt(value)} is not all within [{low:g}, {most:g}]")
         if kind not in (float, np.float64) and (array % 1).any():
-            raise ValueError(f"{name}: {shown(value)} are not integers")
+            raise ValueError(f"{name}: {excerpt(value)} are not integers")
         if law:
             array = stochastic(name, array, EXACT)
-        # a number beyond float32 would end the process where warnings are errors, in the cast that JAX makes
+        # if warnings are errors, JAX's cast of a number beyond float32 would abort the process
         beyond = np.abs(array) > np.finfo(jnp.result_type(float)).max
         held = np.where(beyond, np.copysign(np.inf, array), array).astype(kind)
         arrays[name] = value if isinstance(value, jax.Array) and kind is not np.float64 else held

@@ -1,4 +1,4 @@
-"""The vocabulary: what an environment, a policy, a task and a family are."""
+"""The protocols of environments, policies and families, and the task of a policy."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ Pairing = Literal["play", "round", "shared"]  # these three and `Paid`: see `Dec
 Problem = Literal["rested", "restarting", "restless", "observed", "changing", "rotting", "hidden", "decision process"]
 Pays = Literal["before", "after"]
 Paid = Literal["played", "all"]
-Range = tuple[float, float]  # the least and the largest number that there can be
+Range = tuple[float, float]  # the least and the largest possible number
 ANY_REWARD: Range = (-math.inf, math.inf)
 
 
 def check_key(key: jax.Array) -> None:
-    """Refuse anything but one `jax.random.key` of the default kind with a ValueError."""
+    """Raise ValueError unless this is one `jax.random.key` of the default kind."""
     check_known("key", key)
     if not (isinstance(key, jax.Array) and jnp.issubdtype(key.dtype, jax.dtypes.prng_key) and key.ndim == 0):
         raise ValueError(f"key: {key!r} is not one key; use jax.random.key(seed)")
@@ -39,13 +39,13 @@ def check_key(key: jax.Array) -> None:
 
 @described
 class Task(NamedTuple):
-    """What a policy is asked to play; its `validate` may refuse it. On the host.
+    """The task of a policy; its `validate` may reject it. On the host.
 
     Fields:
       environment: one scenario.
       plays: arms played a round (M).
       horizon: rounds.
-      name: what the environment is called in errors.
+      name: the environment's name in errors.
     """
 
     environment: Any
@@ -55,12 +55,12 @@ class Task(NamedTuple):
 
     @property
     def reward(self) -> np.ndarray:
-        """[K, S] float64, what each state of each arm pays; [K, 0] where rewards have no finite table."""
+        """[K, S] float64, the reward of each state of each arm; [K, 0] if rewards have no finite table."""
         return np.asarray(reward_table(self.environment), float)
 
     @property
     def reward_range(self) -> Range:
-        """The least and the largest reward that there can be."""
+        """The least and the largest possible reward."""
         if self.environment.reward is None:
             low, high = self.environment.reward_range
         else:
@@ -70,23 +70,23 @@ class Task(NamedTuple):
 
 @described
 class Declares(NamedTuple):
-    """What kind of environment this is: an attribute `declares` of its class, or a property.
+    """The kind of an environment: an attribute `declares` of its class, or a property.
 
     Fields:
-      pairing: what a draw depends on besides the run. "play": the arm and the number of its play, so that the n-th play
-        of an arm does the same under every policy. "round": the arm and the round, so that what an arm shows depends on
-        the rounds in which it was played, not on what the others did. "shared": the round; the arms are actions in one
-        process (a decision process), whose state is every arm's state, and one arm is played a round.
-      problem: how arms move, and whether their states are seen. "rested": an arm moves where it is played, and shows
-        its state. "restless": arms also move where they are not played, and `Feedback.before` is what the arm last
-        showed. "observed": restless arms all of which show their states in every round, in `Feedback.shown`.
-        "changing": what arms pay, or how they move, depends on the round. "restarting": rested arms that all begin
-        again from time to time. "hidden": rested arms that show a symbol, not their state. "rotting": what an arm pays
-        falls with its own plays. "decision process": the pairing is "shared".
-      pays: the state of a play that is counted and that pays, "after", the one moved to, or "before", the one left.
-      paid: which arms pay, those that are "played", or "all": every arm pays in every round for the state moved to, and
-        a play of arm k costs cost[k]; `cost` [K] is read on the host, and `records` has "stays", [K, S] int32, how many
-        rounds have left each arm in each state.
+      pairing: what random numbers depend on besides the run. "play": the arm and the number of its play, so that the
+        n-th play of an arm has the same outcome under every policy. "round": the arm and the round, so that an arm's
+        outcomes depend on the rounds in which it was played, not on the other arms. "shared": the round; the arms are
+        actions of one decision process, whose state all arms share, and one arm is played a round.
+      problem: the problem class. "rested": an arm moves when it is played, and shows its state. "restless": arms also
+        move when they are not played, and `Feedback.before` is the last state that the arm showed. "observed": restless
+        arms that all show their states in every round, in `Feedback.shown`. "changing": rewards or transition laws
+        depend on the round (non-stationary). "restarting": rested arms that all restart from time to time. "hidden":
+        rested arms that show a symbol, not their state. "rotting": the mean reward of an arm falls with its own plays.
+        "decision process": the pairing is "shared".
+      pays: the state of a play that is counted and that pays: "after", the new one, or "before", the old one.
+      paid: the arms that pay: those "played", or "all": every arm pays in every round for its new state, and a play of
+        arm k costs cost[k]; `cost` [K] is read on the host, and `records` has "stays", [K, S] int32, the number of
+        rounds after which each arm was in each state.
     """
 
     pairing: Pairing = "play"
@@ -96,70 +96,70 @@ class Declares(NamedTuple):
 
 
 class Environment(Protocol):
-    """What `simulate` needs of an environment with K arms of S states; `testing.check_environment` checks it.
+    """The required members of an environment with K arms of S states; `testing.check_environment` checks them.
 
     `init` and `step` are written for one run and traced by JAX, so their arguments are tracers: no Python `if` on
-    values. `reward` and `means` are read on the host, in NumPy float64, before anything is compiled. `reward` is read
-    again where runs begin, and is traced there: it returns a field, or computes with `jax.numpy`.
+    values. `reward` and `means` are read on the host, in NumPy float64, before anything is compiled. `reward` is
+    also traced at the start of a run: it returns a field, or computes with `jax.numpy`.
 
     `step` receives the run's key in every round and derives its own draws from it, so that all policies are compared
-    with common random numbers. What an environment may have besides is listed, with its defaults, in
-    `base.FullEnvironment`; first of all `declares`, what kind of environment it is.
+    with common random numbers. `base.FullEnvironment` lists the optional members with their defaults; the first is
+    `declares`, the kind of environment.
 
-    Rewards without a finite table, such as Gaussian ones, are drawn anew in every play. Such an environment has the
-    `reward` None and two more properties: `arms`, how many there are, and `reward_range`, the least and the largest
-    reward (may be infinite). It shows the state 0 in every play, and its `records` has "rewards", what each arm paid.
+    Rewards without a finite table, such as Gaussian ones, are drawn in every play. Such an environment has the `reward`
+    None and two more properties: `arms`, the number K, and `reward_range`, the least and the largest reward (may be
+    infinite). It shows the state 0 in every play, and its `records` has "rewards", the total reward of each arm.
     """
 
     @property
     def reward(self) -> np.ndarray | jax.Array | None:
-        """[K, S], what each state of each arm pays, or None."""
+        """[K, S], the reward of each state of each arm, or None."""
 
     def means(self) -> np.ndarray:
         """[K] float64, long-run reward per play. On the host."""
 
     def init(self, key: jax.Array) -> State:
-        """Where the arms stand before the first round, from the run's key. Traced."""
+        """The state before the first round, from the run's key. Traced."""
 
     def step(self, key: jax.Array, state: State, arms: jax.Array, t: jax.Array) -> tuple[State, Feedback]:
-        """Where they stand after round `t`, in which `arms` [M] int32, distinct, were played, and what is seen. Traced.
+        """Play `arms` [M] int32, distinct, in round `t`; return the new state and the feedback. Traced.
 
-        `key` is the one that `init` received, the same in every round; `t` is an int32 scalar, from 1; the state's
-        shapes and types never change.
+        `key` is the key of `init`, the same in every round; `t` is an int32 scalar, from 1; the state's shapes and
+        types never change.
         """
 
 
 class FullEnvironment(Environment, Protocol):
-    """Everything that an environment may have, with the default of what it leaves out. Deriving from it is optional."""
+    """All required and optional members of an environment, with the defaults. Deriving from it is optional."""
 
     declares: ClassVar[Declares] = Declares()
 
     def validate(self, task: Task) -> None:
-        """Refuse a `Task` with a ValueError. On the host."""
+        """Raise ValueError for a `Task` that cannot be played. On the host."""
 
     def comparator(self, plays: int) -> float | None:
-        """The long-run reward a round that regret is measured against; None: the M largest means. On the host."""
+        """The long-run reward a round against which regret is measured; None: the M largest means. On the host."""
         return None
 
     def comparator_name(self, plays: int) -> str | None:
-        """What the comparator is; regret is then called "regret against" it. On the host."""
+        """The name of the comparator, for "regret against .."; None without one. On the host."""
         return None
 
     def episode_values(self) -> np.ndarray | None:
-        """[H, S] float64 where there are episodes of H rounds, else None. On the host.
+        """[H, S] float64 with episodes of H rounds, else None. On the host.
 
-        It is the largest expected reward of the rest of an episode, by rounds played and the state then. Regret is
-        measured against it, and `records` has "episodes", [S] int32, how many have begun in each state, and
-        "state_now", int32.
+        It is the largest expected reward of the rest of an episode, by the rounds played and the present state. Regret
+        is measured against it, and `records` has "episodes", [S] int32, the number of episodes that began in each
+        state, and "state_now", int32.
         """
         return None
 
     def known(self) -> Any:
-        """The laws of the arms, a `known_arms.KnownArms`, from which planners and indices compute. On the host."""
+        """The laws of the arms, a `known_arms.KnownArms`, for planners and indices. On the host."""
         return None
 
     def numbers(self) -> dict[str, Any]:
-        """By name, numbers or lists of numbers that say what the environment is. On the host.
+        """Numbers or lists of numbers, by name, that describe the environment. On the host.
 
         They are kept in `provenance["scenarios"]`; single ones are xarray's coordinates, and plots mark rounds listed
         as "breaks".
@@ -167,83 +167,82 @@ class FullEnvironment(Environment, Protocol):
         return {}
 
     def shown(self, state: State) -> jax.Array | None:
-        """[K] int32, the states that a player sees before the first round. Traced.
+        """[K] int32, the states that the player sees before the first round. Traced.
 
-        It is needed where the pairing is "shared"; the policy's `init` then receives it as its second argument.
+        It is required if the pairing is "shared"; the policy's `init` then receives it as its second argument.
         """
         return None
 
     def records(self, state: State) -> dict[str, Any]:
-        """What is recorded of the state beside the visits, by name, such as sums of rewards. Traced.
+        """Records of the state besides the visits, by name, such as sums of rewards. Traced.
 
         A `sums.TwoFloats` is recorded as float64. `simulate` itself records "dynamic_regret" and "external_regret".
         """
         return {}
 
     def means_now(self, state: State, t: jax.Array) -> Any:
-        """[K] floats, what a play of each arm would pay on average in round t, by the state before the round. Traced.
+        """[K] floats, the mean reward of a play of each arm in round t, given the state before the round. Traced.
 
-        Arms that change or rot need it; `means` is then the average over what the environment takes for its horizon. A
-        `sums.TwoFloats` is for gaps that are too small for the digits of one float. `simulate` adds up by how much the
-        arms played pay less than the best ones, and records that as "dynamic_regret". The best arms are those of an
-        oracle that plays the arms with the largest `means_now`: of changing arms, which pay what they pay whoever
-        plays, in the same state; of all others in a state of its own (the greedy oracle).
+        Required of changing and rotting arms; `means` is then the average over the environment's horizon. A
+        `sums.TwoFloats` is for gaps that are too small for the digits of one float. `simulate` adds up the gaps between
+        the best arms and the arms played, and records the sum as "dynamic_regret". The best arms are those of an oracle
+        that plays the arms with the largest `means_now`: for changing arms, whose rewards do not depend on plays, in
+        the player's state; for all others in a state of its own (the greedy oracle).
         """
         return None
 
     def best_arm_falls_short(self, t: jax.Array) -> Any:
-        """By how much the best single arm of rounds 1 to t falls short of that oracle, a `sums.TwoFloats`. Traced.
+        """The oracle's total of rounds 1 to t minus that of the best fixed arm, a `sums.TwoFloats`. Traced.
 
-        "external_regret", against this arm, is then recorded.
+        "external_regret", against the best fixed arm, is then recorded.
         """
         return None
 
 
 class Policy(Protocol):
-    """What `simulate` needs of a policy; `testing.check_policy` checks it.
+    """The required members of a policy; `testing.check_policy` checks them.
 
-    `init`, `scores` and `update` are written for one run and traced by JAX. What a policy may have besides is listed,
-    with its defaults, in `base.FullPolicy`. A field of one number an arm is marked `per_arm()`, so that it is put in
-    order where `simulate(shuffle=True)` lets the arms stand in another order.
+    `init`, `scores` and `update` are written for one run and traced by JAX. `base.FullPolicy` lists the optional
+    members with their defaults. A field with one number for each arm is declared `per_arm()`, so that
+    `simulate(shuffle=True)` reorders it with the arms.
 
-    Where rewards have no finite table, `init` receives an array [K, 0], and a policy whose state keeps an array with no
-    entries is refused: it tells rewards apart by the states that pay them. Arms that share one state (the pairing
-    "shared", a decision process) are played by policies whose `init` takes two arguments, the rewards and the states
-    shown, [K] int32, and by no others.
+    If rewards have no finite table, `init` receives an array [K, 0]; a policy whose state keeps an array with no
+    entries then is an error, because it identifies rewards by their states. Arms that share one state (the pairing
+    "shared", a decision process) can only be played by policies whose `init` takes two arguments, the rewards and the
+    states shown, [K] int32.
     """
 
     def init(self, reward: jax.Array) -> State:
-        """What the policy knows before the first round, from what each state pays, `reward` [K, S]. Traced."""
+        """The state before the first round, from the reward of each state, `reward` [K, S]. Traced."""
 
     def scores(self, key: jax.Array, state: State, t: jax.Array) -> tuple[jax.Array, State]:
-        """Scores [K] for round t from 1, floats without NaN, and the state that goes on to `update`. Traced.
+        """Scores [K] for round t from 1, floats without NaN, and the state for `update`. Traced.
 
-        The M largest scores are played, the lowest arm first on ties. The state returned is `state` itself, unless the
-        policy keeps what it worked out for the round, such as an episode's plan; shapes and types stay.
-        NaN counts as the lowest score. For a policy that is not the library's, `simulate` counts the runs in which a
-        score was NaN, at the cost of one more comparison an arm and round, and warns.
-        `key` is a new one in every round; t is an int32 scalar.
+        The M arms with the largest scores are played, the lowest arm first on ties. The state returned is `state`,
+        unless the policy keeps results of the round, such as an episode's plan; shapes and types do not change. NaN
+        counts as the lowest score. For a user's policy `simulate` counts the runs with NaN scores, at the cost of one
+        comparison an arm and round, and warns. `key` is a new key in every round; t is an int32 scalar.
         """
 
     def update(self, state: State, feedback: Feedback) -> State:
-        """What the policy knows after a round; shapes and types are those of `state`. Traced."""
+        """The state after a round, with the shapes and types of `state`. Traced."""
 
 
 class FullPolicy(Policy, Protocol):
-    """Everything that a policy may have, with the default of what it leaves out. Deriving from it is optional."""
+    """All required and optional members of a policy, with the defaults. Deriving from it is optional."""
 
-    # whether the round decides which arm may be explored, so that `WithDetector` cannot restart one arm's clock alone
+    # whether the round determines which arm may be explored, so that `WithDetector` cannot restart one arm's clock
     takes_turns: ClassVar[bool] = False
 
     def validate(self, task: Task) -> None:
-        """Refuse with a ValueError a field that is out of range, or a `Task` that the policy is not for. On the host.
+        """Raise ValueError for a field out of range, or a `Task` that the policy cannot play. On the host.
 
         This is the one place that says which arms, rewards, plays and horizons the policy is for; without it, it plays
         every problem but decision processes. It is called before anything is compiled.
         """
 
     def probabilities(self, state: State, t: jax.Array) -> jax.Array | None:
-        """[K], with what probability a policy that chooses by chance plays each arm in round t. Traced.
+        """[K], the probability with which a randomised policy plays each arm in round t. Traced.
 
         With delayed feedback, `update` reads the probability of the play in `Feedback.chances`.
         """
@@ -251,42 +250,42 @@ class FullPolicy(Policy, Protocol):
 
 
 class Family(Protocol):
-    """A one-parameter exponential family of rewards, known by its mean: what index policies and bounds ask of it.
+    """A one-parameter exponential family of rewards in its mean parametrisation, for index policies and bounds.
 
     A family is a `pytree` of its numbers, which a policy holds as leaves. `divergence` and `upper` are traced, take any
-    shapes that broadcast, and never make NaN of sample means of rewards that `validate` lets pass.
+    shapes that broadcast, and never return NaN for sample means of rewards that pass `validate`.
     """
 
     @property
     def range(self) -> tuple[ArrayLike, ArrayLike]:
-        """The least and the largest mean; -inf or inf where there is none."""
+        """The least and the largest mean; -inf or inf if unbounded."""
 
     def divergence(self, mean: ArrayLike, other: ArrayLike) -> jax.Array:
-        """D(mean || other), what a reward adds on average to the log-likelihood ratio of `mean` to `other`; 0 to inf.
+        """D(mean || other), the expected log-likelihood ratio of `mean` to `other` for one reward; 0 to inf.
 
-        For Markov chains it is the rate of that, per play.
+        For Markov chains it is the rate per play.
         """
 
     def upper(self, mean: ArrayLike, radius: ArrayLike) -> jax.Array:
         """max{m : m >= mean, D(mean || m) <= radius}, for a radius in [0, inf]."""
 
     def validate(self, reward: np.ndarray) -> None:
-        """Refuse rewards [K, S], what each state of each arm pays, that the family is not for. On the host.
+        """Raise ValueError for rewards [K, S] of states that the family does not have. On the host.
 
-        S is 0 where rewards have no finite table.
+        S is 0 if rewards have no finite table.
         """
 
 
 def reward_table(environment: Any) -> Any:
-    """What each state of each arm pays, [K, S]; [K, 0] where rewards have no finite table (see `Environment`)."""
+    """The reward of each state of each arm, [K, S]; [K, 0] if rewards have no finite table (see `Environment`)."""
     return np.zeros((environment.arms, 0)) if environment.reward is None else environment.reward
 
 
 def total(values: jax.Array) -> Any:
     """Sum over the last axis in its order: [..., S] to [...].
 
-    The order in which `jnp.sum` adds may change with the number of runs that are played together, and with it the last
-    bits; here the order never changes.
+    The order of additions in `jnp.sum`, and with it the last bits, may depend on the number of runs played together;
+    here the order never changes.
 
     >>> float(total(jnp.array([0.5, 0.25])))
     0.75

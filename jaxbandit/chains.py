@@ -20,7 +20,7 @@ __all__ = [
 
 CHAIN = Numbers("[S, S]", 0, 1, law=True, kind=np.float64)
 ROWS = Numbers("[..., S]", 0, 1)
-RAREST = 2.0**-31  # smallest positive probability that thresholds of 32 bits tell from 0, also for the last state
+RAREST = 2.0**-31  # smallest positive probability that thresholds of 32 bits can represent, also for the last state
 
 
 @accepts(transition=CHAIN)
@@ -46,7 +46,7 @@ def recurrent_classes(transition: ArrayLike) -> list[list[int]]:
 def stationary(transition: ArrayLike) -> np.ndarray:
     """Stationary law [S] of one chain with a single recurrent class.
 
-    It is found by elimination without subtractions, so that rare states keep full relative accuracy.
+    It is computed by elimination without subtractions, so that rare states keep full relative accuracy.
 
     Args:
       transition: [S, S], row-stochastic.
@@ -78,7 +78,7 @@ def stationary(transition: ArrayLike) -> np.ndarray:
 
 @accepts(transition=CHAIN, reward=Numbers("[S]"))
 def relative_values(transition: ArrayLike, reward: ArrayLike) -> np.ndarray:
-    """h [S]: the expected total reward from a start in each state, beyond the long-run mean m for each step.
+    """Relative values h [S]: the expected total reward from each state, minus the long-run mean m for each step.
 
     h solves h - P h = r - m with law h = 0, where P = `transition`, law is its stationary law, r = `reward` and
     m = law r. If row s of P changes in a direction d, which sums to 0, the derivative of m is
@@ -86,7 +86,7 @@ def relative_values(transition: ArrayLike, reward: ArrayLike) -> np.ndarray:
 
     Args:
       transition: [S, S], row-stochastic, with a single recurrent class.
-      reward: [S], paid in the state that a step starts from.
+      reward: [S], reward of the state in which a step begins.
 
     Raises:
       ValueError: as `stationary`.
@@ -104,8 +104,8 @@ def relative_values(transition: ArrayLike, reward: ArrayLike) -> np.ndarray:
 
 @accepts(transition=CHAIN, reward=Numbers("[S]"))
 def reward_gap(transition: ArrayLike, reward: ArrayLike) -> float:
-    """(max r - min r) / (max u - min u), r = `reward` and u the `relative_values` of one chain: how fast the influence
-    of the state on rewards fades.
+    """Reward gap of one chain: (max r - min r) / (max u - min u), r = `reward` and u the `relative_values`; the rate at
+    which the influence of the state on rewards decays.
 
     With rewards paid on arrival the values are h = u - r; u is the same for both. The gap is p01 + p10 for two states
     (as `eigenvalue_gap`), 1 for independent rewards, and 1 minus the eigenvalue where r - m is an eigenvector.
@@ -120,15 +120,15 @@ def reward_gap(transition: ArrayLike, reward: ArrayLike) -> float:
     """
     reward = np.asarray(reward, float)
     if np.ptp(reward) == 0:
-        raise ValueError(f"reward: every state pays {reward[0]}, so the state has no influence on rewards")
+        raise ValueError(f"reward: every state pays {reward[0]}, and the state has no influence on rewards")
     return float(np.ptp(reward) / np.ptp(relative_values(transition, reward)))
 
 
 @accepts(law=Numbers("[..., S]", 0, 1, law=True, kind=np.float64))
 def thresholds(law: ArrayLike, name: str = "transition") -> np.ndarray:
-    """Integer thresholds [..., S-1] uint32 that turn 32 random bits into a draw from `law` [..., S].
+    """Integer thresholds [..., S-1] uint32 that map 32 random bits to a draw from `law` [..., S].
 
-    The probability of each state is met to within 2^-32, and 0 and 1 are exact (see `draws.play_bits`): 1e-4 is
+    The probability of each state is exact to within 2^-32, and 0 and 1 are exact (see `draws.play_bits`): 1e-4 is
     off by at most one part in 400,000, 1e-7 by one in 400.
 
     Args:
@@ -152,13 +152,13 @@ def relative_entropy(p: ArrayLike, q: ArrayLike) -> np.ndarray:
     """KL(p, q) = sum over s of p_s log(p_s / q_s) in float64: [..., S] and [..., S] to [...]; inf where only q_s is 0.
 
     It is computed as the sum of q h((p - q)/q) with h(e) = (1+e) log(1+e) - e. h is never negative, and this form keeps
-    its digits near p = q, where the plain form loses them all.
+    its digits near p = q, where the direct formula cancels.
 
     >>> float(relative_entropy(np.array([0.5, 0.5]), np.array([0.25, 0.75])).round(6))
     0.143841
     """
     p, q = np.broadcast_arrays(np.asarray(p, float), np.asarray(q, float))
-    rare = (q > 0) & (q < p * 1e-300)  # where p / q is beyond the floats
+    rare = (q > 0) & (q < p * 1e-300)  # where p / q would overflow
     possible = np.where((q > 0) & ~rare, q, 1)
     e = (p - q) / possible
     near = np.abs(e) < 1e-2
@@ -177,8 +177,8 @@ _SERIES = [(-1) ** n / ((n + 1) * (n + 2)) for n in range(8)][::-1]  # h(e) / e^
 def kl_rate(transition: ArrayLike, other: ArrayLike) -> float:
     """I(P || Q) = sum over s of law_s KL(P_s, Q_s), law the stationary law of P = `transition`, Q = `other`, [S, S].
 
-    This is the information for P against Q, in nats, that a step of P gives on average. It is inf where P makes a move
-    that Q cannot make.
+    This is the mean log-likelihood ratio of P to Q for a step of P, in nats. It is inf if P has a transition that Q
+    does not have.
 
     Source: the paper's section II, for two states.
 
@@ -195,11 +195,11 @@ def eigenvalue_gap(transition: ArrayLike, symmetrise: bool = False) -> float:
     """1 minus the second largest eigenvalue of a reversible chain, or of the product of any chain with its reversal.
 
     With two states these are sigma = p01 + p10 and sigma (2 - sigma). The gap is computed from the probabilities of
-    moving to another state, so that chains which hardly ever move keep their digits.
+    moving to another state, so that it keeps its digits for slowly moving chains.
 
     Args:
       transition: [S, S], row-stochastic and irreducible.
-      symmetrise: take that product, the multiplicative symmetrisation, which every irreducible chain has.
+      symmetrise: whether to take the product, the multiplicative symmetrisation, which any irreducible chain has.
 
     Raises:
       ValueError: there is one state only, the chain is not irreducible, or it is not reversible without `symmetrise`.

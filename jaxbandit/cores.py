@@ -13,7 +13,7 @@ def cores() -> int:
 
 
 def use_all_cores() -> None:
-    """Make every core a device of JAX, among which `simulate` divides the runs.
+    """Make every core a device of JAX; `simulate` divides the runs among them.
 
     By default the CPU is a single device of JAX. The number of devices is fixed at the first computation, so call this
     at the top of a notebook or script. On a GPU it has no effect on `simulate`.

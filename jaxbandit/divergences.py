@@ -33,7 +33,7 @@ def bernoulli_kl(p: ArrayLike, q: ArrayLike) -> Array:
     """d(p, q) = p log(p/q) + (1-p) log((1-p)/(1-q)), with 0 log 0 = 0; inf where q is 0 or 1 and p is not.
 
     It is computed as q h((p-q)/q) + (1-q) h((q-p)/(1-q)) with h(e) = (1+e) log(1+e) - e. h is never negative, and this
-    form keeps its digits near p = q, where the plain form loses them all.
+    form keeps its digits near p = q, where the direct formula cancels.
 
     Args:
       p, q: broadcast against each other, in [0, 1].
@@ -71,7 +71,7 @@ def total_variation(p: ArrayLike, q: ArrayLike) -> Array:
 def squared_hellinger(p: ArrayLike, q: ArrayLike) -> Array:
     """H^2(p, q) = sum over s of (sqrt p_s - sqrt q_s)^2 / 2: [..., S] and [..., S] to [...], in [0, 1].
 
-    H^2 is at most the total variation. The paper's remark states this of H instead, which is false.
+    H^2 is at most the total variation. The paper states this for H instead, which is false.
 
     >>> float(squared_hellinger(jnp.array([1.0, 0.0]), jnp.array([0.0, 1.0])))
     1.0
@@ -137,7 +137,7 @@ def farthest_pair(rows: Array, distance: Distance) -> tuple[Array, Array, Array]
     circle = jnp.concatenate([rows, rows], axis=-2)
 
     def one(best: tuple[Array, Array], places: Array) -> tuple[tuple[Array, Array], None]:
-        """The distance of each row to the one this many places further on, where larger."""
+        """The larger of `best` and the distance of each row to the row this many places further on."""
         most, at = best
         other = between(rows, jax.lax.dynamic_slice_in_dim(circle, places, states, -2))
         return (jnp.maximum(most, other), jnp.where(other > most, places, at)), None
@@ -155,11 +155,11 @@ def farthest_pair(rows: Array, distance: Distance) -> tuple[Array, Array, Array]
 
 @accepts(elapsed=Numbers("[...]", 0), exponent=Numbers("[...]", 0), scale=Numbers("[...]", 0))
 def threshold(elapsed: ArrayLike, exponent: ArrayLike = 0.25, scale: ArrayLike = 1.0) -> Array:
-    """scale elapsed^-exponent (1 + 1e-5): an arm counts as Markovian where the distance between its `farthest` rows is
-    larger.
+    """Threshold of the test for Markovian arms, scale elapsed^-exponent (1 + 1e-5): an arm is classified as Markovian
+    where the distance of its `farthest` rows is larger.
 
     Where `elapsed` is a fourth power, distances between rows of ratios of counts can equal scale elapsed^-exponent
-    exactly. The last factor makes such an arm i.i.d. in every precision.
+    exactly. With the last factor such an arm is i.i.d. in every precision.
 
     Args:
       elapsed: rounds or plays, any shape; below 1 counts as 1.

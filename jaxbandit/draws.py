@@ -1,4 +1,4 @@
-"""Counter-based draws: the random bits of a play are a function of the run's key, the arm and the play's number."""
+"""Counter-based random bits: a function of the run's key, the arm and the number of the play."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def play_bits_64(key: Array, arms: Array, plays: Array) -> tuple[Array, Array]:
 
 
 def choose(bits: Array, thresholds: Array | np.ndarray, *index: Array) -> Array:
-    """The state [M] int32 that random bits [M] choose: the number of thresholds [M, S-1] not above the bits.
+    """The state [M] int32 drawn by random bits [M]: the number of thresholds [M, S-1] that do not exceed the bits.
 
     `chains.thresholds` makes the thresholds from a law, `play_bits` the bits.
 

@@ -1,4 +1,4 @@
-"""What a player sees after a round, and the refusal of what contradicts the arms or what they showed before."""
+"""The feedback of a round, and checks that it agrees with the arms and their last states."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
-from jaxbandit.arguments import LARGEST_INTEGER, choice, finite, integer, is_traced, number, shown
+from jaxbandit.arguments import LARGEST_INTEGER, choice, excerpt, finite, integer, is_traced, number
 from jaxbandit.pytrees import pytree
 from jaxbandit.texts import described
 
@@ -18,27 +18,25 @@ UNKNOWN = "do not update the policy with a play whose reward is not known"
 
 @pytree
 class NotGiven:
-    """Stands for a `Feedback.before` that was not given: no array, so that nothing is computed with it in silence."""
+    """A missing `Feedback.before`: not an array, so that computing with it is an error."""
 
 
 @described
 class Feedback(NamedTuple):
-    """What the player sees after a round in which M arms were played.
+    """The feedback of a round in which M arms were played.
 
     Fields:
       arms: [M] int32, distinct.
-      before: [M] int32, the state each played arm was in, or last showed where it is restless. No array where
-        `Feedback.of` was not given it.
+      before: [M] int32, the state of each played arm before the round, or the last one it showed if it is restless. Not
+        an array if `Feedback.of` was called without it.
       states: [M] int32, the state it moved to and showed.
-      rewards: [M] default float, what the play pays.
+      rewards: [M] default float, the rewards.
       t: int32, the round just played, from 1; the same in all runs, so that it is one number for the whole batch.
-      shown: [K] int32, the state in which every arm is after the round, played or not; None where it is not shown. In a
-        decision process it is given where there are episodes: the state from which the next round goes on.
-      restarted: uint32; 0, or after a round in which all arms began again a number drawn for that; None where they
-        never do.
-      chances: [M], the probability with which the policy chose each of the arms when it played them, where the policy
-        has `probabilities` and the feedback comes late (`simulate(delay=..)`) or through `WithDetector`; None
-        elsewhere.
+      shown: [K] int32, the state of every arm after the round, played or not; None if it is not visible. In a decision
+        process with episodes, the state in which the next round begins.
+      restarted: uint32; 0, or a random number after a round in which all arms restarted; None if arms never restart.
+      chances: [M], the probability of each arm when it was played, if the policy has `probabilities` and its feedback
+        is delayed (`simulate(delay=..)`) or passes through `WithDetector`; None otherwise.
     """
 
     arms: jax.Array
@@ -52,7 +50,7 @@ class Feedback(NamedTuple):
 
     @property
     def now(self) -> jax.Array:
-        """[M] int32, where the arms played are after the round: in `states`, unless `shown` says otherwise."""
+        """[M] int32, the present states of the arms played: `states`, or those of `shown` if it is given."""
         return self.states if self.shown is None else self.shown[self.arms]
 
     @classmethod
@@ -71,19 +69,18 @@ class Feedback(NamedTuple):
 
         Args:
           arm: its number, from 0.
-          reward: what it paid. With a table [K, S] it may be left out, as the state says it.
-          t: the round, from 1. A play whose outcome is not known is no round: the policy is not updated with it.
-          table: what the policy's `init` was given: [K, S], what each state of each arm pays, or [K, 0] where rewards
-            are real numbers.
-          state: the state that the arm moved to. It may be left out where one state alone pays the reward.
-          before: the state that the arm last showed; before its first play the one in which it begins, or 0 where that
-            is not known. Policies for independent rewards never look at it; those that count transitions refuse
-            feedback without it.
-          pays: "after", the state moved to pays; "before", the state left does, as in decision processes.
+          reward: its reward. With a table [K, S] it may be left out, because the state determines it.
+          t: the round, from 1. Do not count a play with an unknown outcome, and do not update the policy with it.
+          table: the argument of the policy's `init`: [K, S], the reward of each state of each arm, or [K, 0] if
+            rewards are real numbers.
+          state: the new state of the arm. It may be left out if only one state pays the reward.
+          before: the state that the arm last showed; before its first play its initial state, or 0 if that is not
+            known. Policies for independent rewards do not use it; those that count transitions require it.
+          pays: "after" if the new state pays; "before" if the old one does, as in decision processes.
 
         Raises:
-          ValueError: an argument that is missing, wrong or contradicts another one. A reward is one that the table has
-            if the two are the same number in the default float type.
+          ValueError: an argument that is missing, wrong or contradicts another one. The reward is
+            compared with the table in the default float type.
 
         >>> Feedback.of(2, 1.0, t=7, table=[[0.0, 1.0]] * 3).states.tolist()
         [1]
@@ -109,35 +106,35 @@ class Feedback(NamedTuple):
                 if value is not None and integer(name, value) != 0:
                     raise ValueError(f"{name}: {value}; a table [K, 0] has no states, so leave it out")
             state = before = 0
-        arms, states = (jnp.array([each], jnp.int32) for each in (arm, state))
+        arms, states = (jnp.array([number], jnp.int32) for number in (arm, state))
         left: Any = NotGiven() if before is None else jnp.array([before], jnp.int32)
         return cls(arms, left, states, jnp.array([reward], float), jnp.int32(t))
 
 
 def as_table(name: str, table: Any) -> np.ndarray:
-    """What each state of each arm pays, float64 [K, S]; S is 0 where rewards are real numbers.
+    """Return the reward of each state of each arm, float64 [K, S]; S is 0 if rewards are real numbers.
 
     Raises:
-      ValueError: with the name, what such a table is: this is none.
+      ValueError: the name; this is not such a table.
     """
-    found = np.zeros(()) if table is None else finite(name, table)
-    if found.ndim != 2 or not len(found):
-        what = f"shape {found.shape}" if found.ndim else shown(table)
+    rewards = np.zeros(()) if table is None else finite(name, table)
+    if rewards.ndim != 2 or not len(rewards):
+        what = f"shape {rewards.shape}" if rewards.ndim else excerpt(table)
         raise ValueError(
-            f"{name}: {what} is not [K, S], what each state of each arm pays, such as np.array([[0.0, 1.0]] * K) for K "
-            "arms that are clicked or not; where rewards are real numbers, give np.zeros((K, 0))"
+            f"{name}: {what} is not [K, S], the reward of each state of each arm, such as np.array([[0.0, 1.0]] * K) "
+            "for K arms that are clicked or not; if rewards are real numbers, give np.zeros((K, 0))"
         )
-    return found
+    return rewards
 
 
 def checked_table(reward: Any) -> jax.Array:
-    """The reward table that a policy's `init` is given, as an array of JAX.
+    """Return the reward table of a policy's `init` as a JAX array.
 
     Raises:
-      ValueError: what such a table is: this is none.
+      ValueError: this is not a reward table.
     """
-    found = as_table("reward", np.zeros(jnp.shape(reward)) if is_traced(reward) else reward)
-    return reward if isinstance(reward, jax.Array) else jnp.asarray(found, float)
+    table = as_table("reward", np.zeros(jnp.shape(reward)) if is_traced(reward) else reward)
+    return reward if isinstance(reward, jax.Array) else jnp.asarray(table, float)
 
 
 def check_feedback(
@@ -148,23 +145,23 @@ def check_feedback(
     last: jax.Array | None = None,
     counts: jax.Array | None = None,
 ) -> None:
-    """Refuse feedback that contradicts the arms, or what they showed before. Where JAX compiles, numbers have no value.
+    """Raise ValueError for feedback that contradicts the arms or their last states. Traced feedback is not checked.
 
-    Each memory of a policy asks this, so that a loop without the simulator is told of its mistakes.
+    The memories of policies call this, so that a loop without the simulator gets errors for its mistakes.
 
     Args:
       arms: K.
-      states: S; None where the policy does not tell states apart.
-      last: of a policy that counts transitions, [K], the state that each arm last showed, or the one that all share.
-      counts: [K, ..], what it has counted: where this and `last` are 0, an arm has shown nothing yet. None where `last`
-        is always known.
+      states: S; None if the policy does not use states.
+      last: for a policy that counts transitions, [K], the state that each arm last showed, or the shared state.
+      counts: [K, ..], its counts: if these and `last` are 0, an arm has not shown a state yet. None if `last` is always
+        known.
 
     Raises:
       ValueError: the field of `Feedback` that is wrong, and what to give.
     """
     if last is not None and isinstance(feedback.before, NotGiven):
         raise ValueError(
-            "before: not given, and the policy counts transitions; call Feedback.of(.., before=last[arm]), where "
+            "before: missing, and the policy counts transitions; call Feedback.of(.., before=last[arm]), where "
             "last[arm] is the state that the arm last showed"
         )
     if is_traced((feedback, last, counts)):
@@ -176,10 +173,10 @@ def check_feedback(
     if feedback.shown is not None:
         asked["shown"] = arms, states
     for name, (length, many) in asked.items():
-        found = np.asarray(getattr(feedback, name))
-        if many is not None and not (found.shape == (length,) and np.isin(found, range(many)).all()):
+        numbers = np.asarray(getattr(feedback, name))
+        if many is not None and not (numbers.shape == (length,) and np.isin(numbers, range(many)).all()):
             raise ValueError(
-                f"{name}: {found.tolist()} is not a list of integers from 0 to {many - 1}, {length} of them"
+                f"{name}: {numbers.tolist()} is not a list of integers from 0 to {many - 1}, {length} of them"
             )
     if len(set(played.tolist())) < len(played):
         raise ValueError(f"arms: {played.tolist()} names an arm twice; it is played once a round")
@@ -194,7 +191,7 @@ def check_feedback(
 
 
 def _check_before(played: np.ndarray, before: np.ndarray, last: np.ndarray, counts: jax.Array | None) -> None:
-    """Refuse plays [M] of arms that were not in the state `before` [M] (see `check_feedback`)."""
+    """Raise ValueError unless arms [M] were in the states `before` [M] (see `check_feedback`)."""
     for arm, state in zip(played.tolist(), before.tolist(), strict=True):
         known = counts is None or last[arm] != 0 or np.asarray(counts[arm]).any()
         if known and state != last[arm]:
@@ -207,23 +204,23 @@ def _check_before(played: np.ndarray, before: np.ndarray, last: np.ndarray, coun
 def _by_table(
     row: np.ndarray, arm: int, reward: float | None, state: int | None, before: int | None, pays: str
 ) -> tuple[int, int | None, float]:
-    """The state moved to, the state left if it is known, and the reward, by what the arm's states pay, `row` [S].
+    """The new state, the old state if known, and the reward, from the rewards of the arm's states, `row` [S].
 
     Raises:
-      ValueError: they contradict each other, or do not tell the state.
+      ValueError: they contradict each other, or do not determine the state.
     """
     state, before = (
-        each if each is None else integer(name, each, 0, len(row) - 1)
-        for name, each in (("state", state), ("before", before))
+        number if number is None else integer(name, number, 0, len(row) - 1)
+        for name, number in (("state", state), ("before", before))
     )
     rounded = row.astype(jnp.result_type(float))
     if state is None and pays == "after":
         state = _that_pays(rounded, arm, reward)
     if state is None:
-        raise ValueError("state: None; give the state moved to, as the state left pays and does not tell it")
+        raise ValueError("state: None; give the new state, because the reward is that of the old one")
     paying = state if pays == "after" else before
     if paying is None:
-        raise ValueError("before: None; give the state left, which pays")
+        raise ValueError("before: None; give the old state, which pays")
     if reward is not None and rounded.dtype.type(reward) != rounded[paying]:
         raise ValueError(
             f"reward: {reward}; state {paying} of arm {arm} pays {row[paying]}; correct one, or leave the reward out"
@@ -235,26 +232,26 @@ def _that_pays(row: np.ndarray, arm: int, reward: float | None) -> int:
     """The one state of the arm that pays the reward, in the type of the row [S].
 
     Raises:
-      ValueError: there is none, or more than one.
+      ValueError: no state pays it, or several do.
     """
     if reward is None:
         raise ValueError("reward: None; give what the arm paid, or the state that it moved to")
     states = np.flatnonzero(row == row.dtype.type(reward)).tolist()
     if not states:
         raise ValueError(
-            f"reward: {reward}; no state of arm {arm} pays it, they pay {shown(row.tolist())}; for real numbers take "
+            f"reward: {reward}; no state of arm {arm} pays it, they pay {excerpt(row.tolist())}; for real numbers take "
             "a table [K, 0]"
         )
     if len(states) > 1:
-        raise ValueError(f"state: None; states {shown(states)} of arm {arm} pay {reward}; say to which it moved")
+        raise ValueError(f"state: None; states {excerpt(states)} of arm {arm} pay {reward}; give the new one")
     return int(states[0])
 
 
 def _finite(reward: Any) -> float:
-    """One finite number.
+    """Return the reward, one finite number.
 
     Raises:
-      ValueError: the reward is something else.
+      ValueError: the reward is anything else.
     """
     try:
         return number("reward", reward)

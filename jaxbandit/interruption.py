@@ -1,8 +1,8 @@
-"""Ctrl-C that waits until no data can be lost, and is never swallowed.
+"""Deferred Ctrl-C: it waits until no data can be lost, and is never swallowed.
 
 Python raises KeyboardInterrupt at whatever statement it executes. While a file is written this loses data; in a
-callback of the garbage collector the exception is printed, and the program continues. Here a signal is noted, and
-raised at the end of a block.
+callback of the garbage collector the exception is only printed, and the program continues. Here the signal sets a flag,
+and the exception is raised at the end of a block.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import Any
 
-AT_ONCE = 1.0  # seconds after a signal within which another one is raised at once
+AT_ONCE = 1.0  # a second signal within this many seconds is raised at once
 
-_came = threading.Event()  # whether a signal is noted that has not been handled yet
-_again = threading.Event()  # whether a second one was raised at once
-_last = -math.inf  # when the last one came; kept from one call to the next
+_came = threading.Event()  # set by a signal that has not been handled yet
+_again = threading.Event()  # set if a second one was raised at once
+_last = -math.inf  # time of the last signal; kept between calls
 _outer: Any = signal.default_int_handler  # the handler outside of the blocks
 
 
@@ -33,7 +33,7 @@ warnings.simplefilter("always", StoppedWarning, append=True)  # else Python show
 
 
 def warn_of_stop(rounds: int, horizon: int) -> None:
-    """Warn the caller of a simulation that Ctrl-C came after so many of its rounds."""
+    """Warn the caller of a simulation that Ctrl-C stopped it after this many rounds."""
     if rounds == horizon:
         text = "Ctrl-C came while the last rounds were played: the result is complete"
     else:
@@ -45,12 +45,12 @@ def warn_of_stop(rounds: int, horizon: int) -> None:
 
 
 def interrupted() -> bool:
-    """Whether a signal waits for the end of a block; never outside of the main thread."""
+    """Whether a signal waits for the end of a block; always False outside of the main thread."""
     return _came.is_set() and threading.current_thread() is threading.main_thread()
 
 
 def stop_if_interrupted() -> None:
-    """Raise KeyboardInterrupt if a signal waits; to be called where nothing can be lost.
+    """Raise KeyboardInterrupt if a signal waits; call it where no data can be lost.
 
     Raises:
       KeyboardInterrupt: by Ctrl-C.
@@ -60,10 +60,10 @@ def stop_if_interrupted() -> None:
 
 
 class CtrlC:
-    """A block in which Ctrl-C waits, and which raises KeyboardInterrupt at its end if a signal has come.
+    """A block that defers Ctrl-C, and raises KeyboardInterrupt at its end if a signal came.
 
     A second signal in the block, or within a second of the last one, is raised at once. Blocks may be nested. Outside
-    of the main thread, and where SIGINT is ignored or ends the process, nothing changes.
+    of the main thread, and where SIGINT is ignored or ends the process, it has no effect.
 
     Args:
       raises: False for an outermost block whose caller reports the stop; after its end, `came` says whether a signal
@@ -78,7 +78,7 @@ class CtrlC:
         here = threading.current_thread() is threading.main_thread()
         self.outer = signal.getsignal(signal.SIGINT) if here else None
         if callable(self.outer) and self.outer is not _wait:
-            if self.outer is not _note_and_raise:
+            if self.outer is not _set_and_raise:
                 _forget()
             _outer = self.outer
             signal.signal(signal.SIGINT, _wait)
@@ -90,7 +90,7 @@ class CtrlC:
         if self.outer is not _wait:
             signal.signal(signal.SIGINT, self.outer)
         self.came = _came.is_set()
-        alone = self.outer not in (_wait, _note_and_raise)
+        alone = self.outer not in (_wait, _set_and_raise)
         answered = alone and not self.raises and not _again.is_set() and error is None
         if alone:
             _forget()
@@ -98,16 +98,16 @@ class CtrlC:
             raise KeyboardInterrupt
 
     def take(self) -> bool:
-        """Whether the block may handle the signal that has come, which then no longer waits."""
-        taken = self.outer not in (_wait, _note_and_raise) and interrupted() and not _again.is_set()
+        """Whether a signal waits that the block may handle; it is then cleared."""
+        taken = self.outer not in (_wait, _set_and_raise) and interrupted() and not _again.is_set()
         if taken:
             _forget()
         return taken
 
 
 @contextmanager
-def noted() -> Iterator[None]:
-    """A whole program: outside of its blocks Ctrl-C is raised at once, and again at the end if something swallowed it.
+def reraise_ctrl_c() -> Iterator[None]:
+    """A block around a whole program: Ctrl-C is raised at once, and again at the end if something swallowed it.
 
     Raises:
       KeyboardInterrupt: by Ctrl-C, at the end at the latest.
@@ -117,7 +117,7 @@ def noted() -> Iterator[None]:
         yield
         return
     _forget()
-    signal.signal(signal.SIGINT, _note_and_raise)
+    signal.signal(signal.SIGINT, _set_and_raise)
     try:
         yield
     finally:
@@ -134,7 +134,7 @@ def _forget() -> None:
 
 
 def _wait(number: int, frame: FrameType | None) -> None:
-    """Note the first signal; pass a second one, and all that follow, to the handler outside of the blocks."""
+    """Defer the first signal; pass all further ones to the handler outside of the blocks."""
     global _last
     before, _last = _last, time.monotonic()
     again = _came.is_set() or _last - before < AT_ONCE
@@ -145,7 +145,7 @@ def _wait(number: int, frame: FrameType | None) -> None:
         _outer(number, frame)
 
 
-def _note_and_raise(number: int, frame: FrameType | None) -> None:
+def _set_and_raise(number: int, frame: FrameType | None) -> None:
     global _last
     _last = time.monotonic()
     _came.set()

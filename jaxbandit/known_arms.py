@@ -1,4 +1,4 @@
-"""What a planner or an index computes from: arms whose laws are known."""
+"""Known laws of arms, the input of planners and indices."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from jaxbandit.base import Paid, described
 
 @described
 class KnownArms(NamedTuple):
-    """K arms of S states whose laws are known, in NumPy float64 on the host: what `environment.known()` returns.
+    """Known laws of K arms with S states, in NumPy float64 on the host, as `environment.known()` returns them.
 
     Fields:
       transition: [K, S, S], rows of an arm that is played.
-      passive: [K, S, S], rows of an arm that is not played; the identity where such arms stay where they are.
-      earned: [K, S], average reward of a round in which the arm is played in a state, less the cost of the play.
+      passive: [K, S, S], rows of an arm that is not played; the identity for rested arms.
+      earned: [K, S], average reward of a round in which the arm is played in a state, minus the cost of the play.
       kept: [K, S], average reward of a round in which the arm is not played.
-      reward: [K, S], what the state moved to pays, [K, G] what a symbol pays; in a decision process the state left.
+      reward: [K, S], reward of the new state, or [K, G], of a symbol; in a decision process of the old state.
       initial: [K, S], law of each arm's first state; [S] in a decision process.
       cost: of a play, one number or [K].
-      paid: which arms pay, "played" or "all".
-      emission: [K, S, G], probability of each symbol in each state; None where states are shown.
-      steps: rounds of an episode; None where there are no episodes.
+      paid: the arms that pay, "played" or "all".
+      emission: [K, S, G], probability of each symbol in each state; None if states are shown.
+      steps: rounds of an episode; None without episodes.
     """
 
     transition: np.ndarray
     passive: np.ndarray
     earned: np.ndarray
     kept: np.ndarray
-    reward: np.ndarray = np.empty(0)  # an index of rows and averages needs neither this
-    initial: np.ndarray = np.empty(0)  # nor this
+    reward: np.ndarray = np.empty(0)  # not needed for indices
+    initial: np.ndarray = np.empty(0)  # not needed for indices
     cost: np.ndarray | float = 0.0
     paid: Paid = "played"
     emission: np.ndarray | None = None
@@ -40,12 +40,12 @@ class KnownArms(NamedTuple):
 
     @property
     def uncontrolled(self) -> bool:
-        """Whether arms move alike, played or not."""
+        """Whether arms have the same law whether they are played or not."""
         return np.array_equal(self.transition, self.passive)
 
     @property
     def moves(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """`transition`, `passive`, `earned` and `kept`, from which every index follows."""
+        """`transition`, `passive`, `earned` and `kept`, the inputs of every index."""
         return self[:4]
 
     @classmethod
@@ -60,7 +60,7 @@ class KnownArms(NamedTuple):
         paid: Paid = "played",
         emission: ArrayLike | None = None,
     ) -> KnownArms:
-        """Arms that move by these laws and pay for the state moved to, or for the symbol that it shows.
+        """Arms with these laws, whose rewards depend on the new state, or on the symbol that it shows.
 
         Args:
           passive: [S, S] or [K, S, S].
@@ -73,7 +73,7 @@ class KnownArms(NamedTuple):
         rows, pays = np.asarray(transition, float), np.asarray(reward, float)
         wait = np.broadcast_to(np.asarray(passive, float), rows.shape)
         shows = None if emission is None else np.asarray(emission, float)
-        worth = pays if shows is None else np.einsum("ksg,kg->ks", shows, pays)  # of a state that is moved to
+        worth = pays if shows is None else np.einsum("ksg,kg->ks", shows, pays)  # of a new state
         costs = np.asarray(cost, float) if np.ndim(cost) else float(np.asarray(cost))
         earned = np.einsum("kst,kt->ks", rows, worth) - np.broadcast_to(costs, len(rows))[:, None]
         kept = np.einsum("kst,kt->ks", wait, worth) if paid == "all" else np.zeros_like(earned)

@@ -1,4 +1,4 @@
-"""The optional members of environments and policies, and what holds for those that have none.
+"""The optional members of environments and policies, with their defaults.
 
 No other file asks whether an environment or a policy has an optional member. Everybody else calls these functions,
 which give the default of `base.FullEnvironment` or `base.FullPolicy` where a class leaves a member out.
@@ -16,7 +16,7 @@ import numpy as np
 from jaxbandit.base import Declares, FullEnvironment, FullPolicy, State, Task
 
 DECLARED = Declares._fields
-# what earlier forms of the protocol had, and what to write instead
+# members of earlier versions of the protocol, and their replacements
 REPLACED = {
     "scores_and_state": "let scores return the pair of the scores and the state",
     "reordered": "mark fields of one number an arm with jaxbandit.per_arm()",
@@ -26,12 +26,12 @@ REPLACED = {
 
 
 def declares(environment: Any) -> Declares:
-    """What kind of environment this is."""
+    """The declared kind of the environment."""
     return getattr(environment, "declares", FullEnvironment.declares)
 
 
 def replaced(thing: Any) -> str | None:
-    """What is wrong with a thing that has a member of an earlier form of the protocol; None where it has none."""
+    """The error of an object with a member of an earlier version of the protocol, or None."""
     kind = type(thing)
     names = [name for name in REPLACED if name not in DECLARED and callable(getattr(thing, name, None))]
     if callable(getattr(thing, "step", None)):
@@ -40,7 +40,7 @@ def replaced(thing: Any) -> str | None:
 
 
 def has_methods(thing: Any, *names: str) -> bool:
-    """Whether a thing has all of these methods."""
+    """Whether an object has all of these methods."""
     return all(callable(getattr(thing, name, None)) for name in names)
 
 
@@ -50,12 +50,12 @@ def field_names(thing: Any) -> list[str]:
 
 
 def lacks(thing: Any, *names: str) -> list[str]:
-    """Those of the members that a thing does not have."""
+    """The members that an object lacks."""
     return [name for name in names if not hasattr(thing, name)]
 
 
 def validate(thing: Any, task: Task) -> None:
-    """Let an environment or a policy refuse a task."""
+    """Call the object's `validate`, which raises ValueError for a task that it cannot play."""
     method = _own(thing, "validate")
     if method is not None:
         method(task)
@@ -67,7 +67,7 @@ def means_now(environment: Any) -> Callable[[State, jax.Array], Any] | None:
 
 
 def best_arm_falls_short(environment: Any, t: jax.Array) -> Any:
-    """By how much the best single arm falls short of the oracle; None where that is not known."""
+    """The oracle's total minus that of the best fixed arm, or None."""
     method = _own(environment, "best_arm_falls_short")
     return None if method is None else method(t)
 
@@ -78,48 +78,48 @@ def records(environment: Any) -> Callable[[State], dict[str, Any]] | None:
 
 
 def known(environment: Any) -> Any:
-    """The laws of the arms; None where the environment does not tell them."""
+    """The known laws of the arms, or None."""
     method = _own(environment, "known")
     return None if method is None else method()
 
 
 def numbers(environment: Any) -> Any:
-    """What an environment says of itself; {} by default."""
+    """The declared numbers of an environment; {} by default."""
     method = _own(environment, "numbers")
     return {} if method is None else method()
 
 
 def comparator(environment: Any, plays: int) -> float | None:
-    """The long-run reward that regret is measured against; None for the sum of the M largest means."""
+    """The long-run reward against which regret is measured; None for the sum of the M largest means."""
     method = _own(environment, "comparator")
     value = None if method is None else method(plays)
     return None if value is None else float(value)
 
 
 def comparator_name(environment: Any, plays: int) -> str | None:
-    """What the comparator is, or None."""
+    """The name of the comparator, or None."""
     method = _own(environment, "comparator_name")
     return None if method is None else method(plays)
 
 
 def episode_values(environment: Any) -> np.ndarray | None:
-    """The largest expected reward of the rest of an episode, [H, S]; None where there are no episodes."""
+    """The largest expected reward of the rest of an episode, [H, S]; None without episodes."""
     method = _own(environment, "episode_values")
     return None if method is None else method()
 
 
 def probabilities(policy: Any) -> Callable[[State, jax.Array], jax.Array] | None:
-    """The method `probabilities` of a policy that chooses by chance, or None."""
+    """The method `probabilities` of a randomised policy, or None."""
     return _own(policy, "probabilities")
 
 
 def markovian(policy: Any) -> Callable[[State, jax.Array], jax.Array] | None:
-    """The method `markovian` of a policy that tells Markov arms from independent ones, or None."""
+    """The method `markovian` of a policy that classifies arms as Markovian or i.i.d., or None."""
     return _own(policy, "markovian")
 
 
 def takes_turns(policy: Any) -> bool:
-    """Whether the round decides which arm a policy may explore."""
+    """Whether the round determines which arm a policy may explore."""
     return getattr(policy, "takes_turns", FullPolicy.takes_turns)
 
 

@@ -12,7 +12,7 @@ from jaxbandit.base import described
 
 @described
 class TwoFloats(NamedTuple):
-    """A number as the sum of two floats, of which the second is at most half a unit in the last place of the first.
+    """A number as the sum of two floats; the second is at most half a unit in the last place of the first.
 
     Fields:
       high: [K], the sum as a float.
@@ -57,7 +57,7 @@ def add_to_each(sums: TwoFloats, numbers: Array) -> TwoFloats:
 
 
 def below_largest(sums: TwoFloats) -> Array:
-    """By how much each of the sums [K] falls short of the largest one, [K]: exact to a float's own precision.
+    """The largest sum minus each of the sums [K], [K]: exact to a float's precision.
 
     >>> below_largest(TwoFloats(jnp.array([2.0**25, 2.0**25]), jnp.array([0.5, -0.25]))).tolist()
     [0.0, 0.75]
@@ -68,7 +68,7 @@ def below_largest(sums: TwoFloats) -> Array:
 
 
 def _sum_and_error(x: Array, y: Array) -> tuple[Array, Array]:
-    """x + y as a float, and what rounding has lost."""
+    """x + y as a float, and its rounding error."""
     whole = x + y
     part = whole - x
     return whole, (x - (whole - part)) + (y - part)

@@ -1,4 +1,4 @@
-"""Policies that hold another one, and hand on to it all that a policy may have."""
+"""The base class of policies that wrap another policy."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from jaxbandit.base import Policy, Task
 
 
 class Wrapper:
-    """A policy that holds another one, as its field `policy`, and whose state holds the state of that one, likewise.
+    """A policy that wraps another one: its field `policy` is that policy, and so is the field of its state.
 
-    A wrapper has `init` and `update` of its own, and overrides what it does in another way than the policy.
+    A wrapper has its own `init` and `update`; all other members are those of the policy unless it overrides them.
     """
 
     policy: Policy
 
     @property
     def probabilities(self) -> Any:
-        """The policy's method `probabilities`, of its own state and round; None where it has none."""
+        """The policy's method `probabilities`, as a function of the wrapper's state and the round, or None."""
         return self._of_own_state(members.probabilities(self.policy))
 
     @property
     def markovian(self) -> Any:
-        """The policy's method `markovian`, of its own state and round; None where it has none."""
+        """The policy's method `markovian`, as a function of the wrapper's state and the round, or None."""
         return self._of_own_state(members.markovian(self.policy))
 
     def _of_own_state(self, method: Any) -> Any:
         return method and (lambda state, t: method(state.policy, self.own_round(state, t)))
 
     def own_round(self, state: Any, t: Array) -> Array:
-        """Round t as the policy counts it."""
+        """Round t in the policy's own count."""
         return t
 
     def validate(self, task: Task) -> None:
         members.validate(self.policy, task)
 
     def scores(self, key: Array, state: Any, t: Array) -> tuple[Array, Any]:
-        """The policy's scores, and the state with what the policy keeps of them."""
+        """The policy's scores, and the new state."""
         scores, kept = self.policy.scores(key, state.policy, self.own_round(state, t))
         return scores, state._replace(policy=kept)

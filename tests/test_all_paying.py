@@ -202,12 +202,12 @@ PAY = restless(TWO.transition, (0, 1), 1 - TWO.transition, paid="all")
 WAITING = restless(ROWS, CIRCULAR, np.eye(4)[None].repeat(3, 0), paid="all", observed=True)
 REFUSED = [
     (lambda: restless(ROWS, CIRCULAR, paid="most"), r"paid: 'most' is not one of played, all"),
-    (lambda: restless(ROWS, CIRCULAR, cost=0.1), r'cost: 0.1, and paid is "played"'),
+    (lambda: restless(ROWS, CIRCULAR, cost=0.1), r'cost: 0.1 with paid="played"'),
     (lambda: restless(ROWS, CIRCULAR, paid="all", cost=[1, 2]), r"cost: shape \(2,\) is neither a number nor \[K\]"),
-    (lambda: restless(ROWS, CIRCULAR, paid="all"), 'passive: left out with paid="all"'),
+    (lambda: restless(ROWS, CIRCULAR, paid="all"), 'passive: missing with paid="all"'),
     (lambda: SEEN.comparator(3), "plays: 3 of 3 arms that all pay"),
     (lambda: LPPriority.of(SEEN, 3), "plays: 3 is not among the integers from 1 to 2"),
-    (lambda: WhittleLastSeen.of(SEEN), "arms: their states are all seen, .* use Whittle.of"),
+    (lambda: WhittleLastSeen.of(SEEN), "arms: they are observed, .* use Whittle.of"),
     (lambda: WhittleLastSeen.of(UNSEEN, 251), "ages: 251 is not among the integers from 2 to 250"),
     (lambda: PosteriorWhittle.of(SEEN, cost=0.3), "cost: taken from the arms; leave it out"),
     (lambda: Whittle.of(WAITING), "passive: arm 0 has several recurrent classes"),
@@ -217,10 +217,10 @@ REFUSED = [
         (lambda arms=arms, policy=policy, plays=plays: simulate(arms, {"p": policy}, plays=plays, **ASKED), message)
         for arms, policy, plays, message in (
             (SEEN, PosteriorWhittle(cost=0.3), 1, r"cost: 0.3, and in .* a play costs \[0.1, 0.3, 0.2\]; give that"),
-            (SEEN, LPPriority.of(SEEN, 1), 2, "plays: the numbers are for 1 plays a round, and 2"),
+            (SEEN, LPPriority.of(SEEN, 1), 2, "plays: the indices are for 1 plays a round, and 2"),
             (SEEN, Myopic.of(SEEN.arms), 1, "Myopic: assumes that the arms that are played pay; in"),
             (SEEN, Myopic(SEEN.transition, SEEN.initial, paid="all", cost=[1, 2]), 1, r"cost: shape \(2,\) is neither"),
-            (UNSEEN, Whittle.of(SEEN), 1, "Whittle must see the states of all arms"),
+            (UNSEEN, Whittle.of(SEEN), 1, "Whittle needs observed arms"),
             (PAY, WhittleBelief(TWO.transition, TWO.initial), 1, "assumes that the arms that are played pay"),
         )
     ),

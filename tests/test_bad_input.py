@@ -95,7 +95,7 @@ def test_many_wrong_arguments(group):
 def test_integers_that_jax_would_cut_off_are_refused():
     """JAX's integers have 32 bits, and of 10^10 it kept the last ones: another horizon."""
     for horizon in (10**10, np.int64(10**10), 10**20):
-        with pytest.raises(ValueError, match=r"^policies\['p'\].horizon: .* is not a number that JAX has"):
+        with pytest.raises(ValueError, match=r"^policies\['p'\].horizon: .* is not a number of JAX"):
             traced(ARMS, {"p": jaxbandit.MOSS(horizon=horizon)})
     traced(ARMS, {"p": jaxbandit.MOSS(horizon=1e10)})
 

@@ -145,7 +145,7 @@ def test_contract_of_the_lower_bound():
 def test_an_environment_made_for_a_horizon_refuses_another():
     for arms in (STANDARD, lower_bound_instance(50, 2), sinusoid(50, 2), rewards_table(np.eye(2))):
         with pytest.raises(
-            ValueError, match=r"made for [0-9,]+ rounds, and 60 are asked for; make them with horizon=60"
+            ValueError, match=r"were made for [0-9,]+ rounds, and 60 will be played; make them with horizon=60"
         ):
             simulate(arms, {"U": Uniform()}, runs=2, horizon=60)
     with pytest.raises(ValueError, match="one play a round"):

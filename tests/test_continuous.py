@@ -479,7 +479,7 @@ def test_refusals():
     arms = ARMS["gaussian"]
     assert len([name for name in jaxbandit.ALL if not needs_states(name)]) >= 8
     for policies, message in (
-        ({"p": Mine()}, r"state.* an array with no entries, because these rewards are not a finite table"),
+        ({"p": Mine()}, r"state.* an array with no entries, because these rewards have no finite table"),
         ({"p": KLUCB()}, "KLUCB plays rewards from 0 to 1; those of scenarios.*-inf to inf"),
         ({"p": [Thompson()]}, "Thompson plays rewards from 0 to 1"),
         ({"p": IMED(families.Poisson())}, "IMED plays rewards from 0 to inf"),

@@ -24,7 +24,7 @@ from test_sweeps import CHILD, HERE, equal
 import jaxbandit
 from experiments.command_line import options
 from jaxbandit import Result, StoppedWarning, Uniform, interruption, simulate, sweep
-from jaxbandit.interruption import CtrlC, interrupted, noted
+from jaxbandit.interruption import CtrlC, interrupted, reraise_ctrl_c
 from jaxbandit.results import file
 from jaxbandit.simulation import loop, progress, tiles
 from jaxbandit.sweeps import files, storage
@@ -199,8 +199,8 @@ def test_a_callback_of_the_garbage_collector_does_not_swallow_a_signal():
         collect()
         assert swallowed.call_count == 2  # Python prints what is raised in one, and goes on
         assert in_block(CtrlC(), collect)[1] == 1
-        assert in_block(noted(), collect)[1] == 1
-        assert in_block(noted(), collect, lambda: simulate(**CASE, progress=False))[1] == 1
+        assert in_block(reraise_ctrl_c(), collect)[1] == 1
+        assert in_block(reraise_ctrl_c(), collect, lambda: simulate(**CASE, progress=False))[1] == 1
 
 
 def test_a_block_and_what_it_raises():

@@ -286,14 +286,14 @@ def test_rewards_are_mapped(policy):
 
 
 BAD = [
-    (Exp3(), "gamma: is not given; give it, or horizon"),
+    (Exp3(), "gamma: missing; give it, or horizon"),
     (Exp3(gamma=0.0), "gamma: 0.0 lies outside"),
     (Exp3(gamma=0.1, horizon=10), "horizon: 10 beside gamma"),
-    (Exp3S(gamma=0.1), "alpha: is not given; give it, or horizon"),
+    (Exp3S(gamma=0.1), "alpha: missing; give it, or horizon"),
     (Exp3S(gamma=0.1, alpha=0.1, horizon=10), "horizon: 10 beside gamma and alpha"),
     (Exp3S(gamma=0.1, horizon=10, hardness=2), "hardness: 2 beside a gamma"),
     (Exp3S(horizon=10, hardness=0), "hardness: 0 lies outside"),
-    (Rexp3(), "batch: is not given; give it, or horizon and budget"),
+    (Rexp3(), "batch: missing; give it, or horizon and budget"),
     (Rexp3(batch=0), "batch: 0 is not among"),
     (Rexp3(batch=3, budget=1.0), "budget: 1.0 beside batch"),
     (Rexp3(horizon=10, budget=11), "budget: 11 lies outside"),

@@ -137,7 +137,7 @@ def test_other_versions_go_on_with_one_warning_that_names_both(tmp_path, monkeyp
     cases = {"a": case(mine())["m"], "b": case(mine(), runs=3)["m"]}
     before = sweep(cases, tmp_path)
     monkeypatch.setattr("jaxbandit.simulation.telling.fingerprint.__version__", "7.0")
-    with pytest.warns(UserWarning, match=r"jaxbandit 0.* and goes on with jaxbandit 7.0, jax .*: the values") as seen:
+    with pytest.warns(UserWarning, match=r"jaxbandit 0.* and continues with jaxbandit 7.0, jax .*: the values") as seen:
         after = sweep({name: {**item, "runs": 8} for name, item in cases.items()}, tmp_path)
     assert len(seen) == 1
     np.testing.assert_array_equal(after["a"].visits["mine"][:, :, :5], before["a"].visits["mine"])
@@ -147,7 +147,7 @@ def test_other_versions_go_on_with_one_warning_that_names_both(tmp_path, monkeyp
     monkeypatch.setattr("jaxbandit.simulation.telling.fingerprint.__version__", "8.0")
     with (
         pytest.raises(ValueError, match=r"cases\['a'\]: key changed"),
-        pytest.warns(UserWarning, match="goes on with jaxbandit 8.0"),
+        pytest.warns(UserWarning, match="continues with jaxbandit 8.0"),
     ):
         sweep({"a": {**cases["a"], "key": jax.random.key(3)}}, tmp_path)
 

@@ -398,11 +398,11 @@ def test_a_memory_of_ones_own_is_taken_by_what_it_can_do():
 
 
 def test_arms_that_cannot_be_forgotten_are_refused():
-    with pytest.raises(ValueError, match=r"memory: TVKLUCB forgets where arms have up to 3 states, .* have 4"):
+    with pytest.raises(ValueError, match=r"memory: TVKLUCB can forget for arms with up to 3 states, .* have 4"):
         check_policy(TVKLUCB(memory=Window(9)), states=4)
     with pytest.raises(ValueError, match=r"memory: IMEDMC discounts transitions between two states, .* give a Window"):
         check_policy(ALL["IMEDMC"](memory=Discounted(0.9)), states=3)
-    with pytest.raises(ValueError, match=r"^JointKLUCB\.memory: JointKLUCB needs whole counts .* give a Window"):
+    with pytest.raises(ValueError, match=r"^JointKLUCB\.memory: JointKLUCB needs integer counts .* give a Window"):
         check_policy(ALL["JointKLUCB"](memory=Discounted(0.9)))
     with pytest.raises(ValueError, match="DiscountedUCB plays rewards from 0 to 1"):
         simulate(gaussian([0.1, 0.2]), {"p": DiscountedUCB(0.9)}, runs=1, horizon=10)

@@ -17,7 +17,7 @@ from experiments.judging.policy_text import policies_of, policy_of
 from experiments.judging.settings import Settings
 from experiments.judging.spaces import Chapter, chapters, middle, space_from_text, space_of
 from jaxbandit import IMEDMC, KLUCB, PSRL, UCB1, LPPriority, Uniform, atlas, families, metrics, stress
-from jaxbandit.interruption import noted
+from jaxbandit.interruption import reraise_ctrl_c
 
 MINE = """
 import jax.numpy as jnp
@@ -341,7 +341,7 @@ def test_ctrl_c_in_the_search_ends_the_command_and_the_same_one_continues(mine, 
         return problem(space, point)
 
     monkeypatch.setattr(stress.TwoStateSpace, "problem", interrupting)
-    with pytest.raises(KeyboardInterrupt), noted():
+    with pytest.raises(KeyboardInterrupt), reraise_ctrl_c():
         judge.run(tiny("KLUCB", budget=96))
     monkeypatch.setattr(stress.TwoStateSpace, "problem", problem)
     assert not (mine / "out" / "report.html").exists()

@@ -283,7 +283,7 @@ def test_who_may_not_play():
     for kind in (PosteriorWhittle, UCWhittle):
         name = kind.__name__
         for policy, arms, message in (
-            (kind(), hidden, f"{name} must see the states of all arms"),
+            (kind(), hidden, f"{name} needs observed arms"),
             (kind(paid="played"), many, f"{name} is for arms of up to 8 states"),
             (kind(), PAID_IF_PLAYED, f"{name}: assumes that all arms pay"),
             (kind(paid="none"), PAID_IF_PLAYED, "paid: 'none'"),

@@ -106,7 +106,7 @@ def test_feedback_tells_where_the_next_round_begins():
         assert (feedback.restarted > 0) == (t % 7 == 0)
         seen.append(bool(feedback.now[0] == feedback.states[0]))
     assert all(seen[:6]) and all(seen[7:13])
-    assert state.begun.sum() == 2
+    assert state.starts.sum() == 2
     _, feedback = SWIM.step(KEY, SWIM.init(KEY), jnp.array([1]), jnp.int32(1))
     assert feedback.shown is None and feedback.restarted is None and feedback.now.tolist() == feedback.states.tolist()
 
@@ -202,7 +202,7 @@ def test_what_no_process_is_made_of(make, message):
         (ARMS, KnownProcess([0, 1]), "KnownProcess is for decision processes; .* has rested arms"),
         (SWIM, KnownProcess([0, 1]), r"actions: .* are not integers \(6,\)$"),
         (EPISODES, KnownProcess([[0] * 6] * 6), r"actions: .* are not integers \(6,\) or \(7, 6\)$"),
-        (SWIM, KnownProcess([0, 1, 2, 0, 0, 0]), r"actions: .* are not all among the actions 0..1"),
+        (SWIM, KnownProcess([0, 1, 2, 0, 0, 0]), r"actions: .* are not all among actions 0..1"),
     ],
 )
 def test_what_no_policy_plays(arms, policy, message):
@@ -228,5 +228,5 @@ def test_policies_ask_how_states_communicate():
     with pytest.raises(ValueError, match="^Uniform is for decision processes"):
         communicating(policy, Task(ARMS))
     assert episodes(policy, Task(EPISODES)) == 7
-    with pytest.raises(ValueError, match="^Uniform plays episodes, and the river has none; make it with steps"):
+    with pytest.raises(ValueError, match="^Uniform needs episodes, and the river has none; make it with steps"):
         episodes(policy, Task(SWIM, name="the river"))

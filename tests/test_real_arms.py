@@ -90,7 +90,7 @@ def test_policies_that_count_transitions_ask_where_the_arm_was(name):
     most, compiled = table.shape[1] - 1, jax.jit(policy.update)
     state = compiled(policy.init(table), of(1, 1, 1, table, before=0))
     for update in (policy.update, compiled):
-        refuses(r"^before: not given, and the policy counts transitions", update, state, of(1, 1, 2, table))
+        refuses(r"^before: missing, and the policy counts transitions", update, state, of(1, 1, 2, table))
     refuses(f"^before: 0, and arm 1 last showed state {most}; give", policy.update, state, of(1, 0, 2, table, before=0))
     state = compiled(state, of(1, 0, 2, table, before=most))
     refuses(f"^before: {most}, and arm 1 last showed state 0;", policy.update, state, of(1, 0, 3, table, before=most))
@@ -143,8 +143,8 @@ def test_feedback_made_by_hand_is_looked_at(name):
 def test_a_policy_says_what_a_reward_table_is(name):
     policy = LEARNERS[name] if name in LEARNERS else POLICIES[name][0]
     for wrong, message in (
-        (np.array([0.0, 1.0]), r"^reward: shape \(2,\) is not \[K, S\], what each state of each arm pays, such as"),
-        (None, r"^reward: None is not \[K, S\], .* where rewards are real numbers, give np.zeros"),
+        (np.array([0.0, 1.0]), r"^reward: shape \(2,\) is not \[K, S\], the reward of each state of each arm, such as"),
+        (None, r"^reward: None is not \[K, S\], .* if rewards are real numbers, give np.zeros"),
         (np.zeros((0, 2)), r"^reward: shape \(0, 2\) is not \[K, S\]"),
         ([[0.0, 1.0], [0.0]], r"^reward: .* lists of different lengths have to be padded"),
         ([[0.0, np.nan]] * 3, r"^reward: NaN or infinite value"),
@@ -158,7 +158,7 @@ def test_a_policy_says_what_a_reward_table_is(name):
 
 @pytest.mark.parametrize("name", ["KLUCBMC", "IMEDMC", "DMED", "RCA", "EmpiricalKLUCB", "PlugInGittins"])
 def test_a_policy_that_needs_states_says_so(name):
-    with pytest.raises(ValueError, match=r"^reward: a table \[K, 0\] has no states, by which"):
+    with pytest.raises(ValueError, match=r"^reward: a table \[K, 0\] has no states, and this policy"):
         ALL[name]().init(NUMBERS)
 
 
@@ -170,15 +170,18 @@ REFUSED = [
     ({}, "^reward: None; give what the arm paid, or the state that it moved to"),
     ({"table": NUMBERS}, "^reward: None; with a table .K, 0. give what the arm paid"),
     ({"table": NUMBERS, "reward": 1, "state": 1}, "^state: 1; a table .K, 0. has no states, so leave it out"),
-    ({"table": [[1.0, 0.0, 1.0]] * 2, "reward": 1}, r"^state: None; states \[0, 2\] of arm 1 pay 1.0; say to which"),
+    (
+        {"table": [[1.0, 0.0, 1.0]] * 2, "reward": 1},
+        r"^state: None; states \[0, 2\] of arm 1 pay 1.0; give the new one",
+    ),
     ({"table": [0.0, 1.0], "reward": 1}, r"^table: shape \(2,\) is not \[K, S\]"),
     ({"arm": 3, "reward": 1}, "^arm: 3 is not among the integers from 0 to 2"),
     ({"state": 2}, "^state: 2 is not among the integers from 0 to 1"),
     ({"reward": 1, "before": -1}, "^before: -1 is not among the integers from 0 to 1"),
     ({"reward": 1, "t": 0}, "^t: 0 is not among the integers from 1"),
     ({"reward": 1, "pays": "all"}, "^pays: 'all' is not one of before, after"),
-    ({"reward": 1, "pays": "before"}, "^state: None; give the state moved to, as the state left pays"),
-    ({"reward": 1, "state": 1, "pays": "before"}, "^before: None; give the state left, which pays"),
+    ({"reward": 1, "pays": "before"}, "^state: None; give the new state, because the reward"),
+    ({"reward": 1, "state": 1, "pays": "before"}, "^before: None; give the old state, which pays"),
     ({"reward": 1, "state": 1, "before": 0, "pays": "before"}, "^reward: 1.0; state 0 of arm 1 pays 0.0"),
 ]
 
@@ -228,15 +231,15 @@ def test_actions_of_a_process_are_told_where_it_was():
     assert policy.update(state, text).seen.here == 2
     wrong = of(1, table[1, 0], 1, table, state=1, before=0, pays="before")
     refuses("^before: 0, and arm 1 last showed state 1; give", policy.update, state, wrong)
-    refuses("^before: not given", policy.update, state, of(1, table[1, 1], 1, table, state=1))
+    refuses("^before: missing", policy.update, state, of(1, table[1, 1], 1, table, state=1))
     policy = jaxbandit.UCBVI(5, 100)
     state = policy.init(table, np.ones(2, int))
-    refuses("^before: not given", policy.update, state, of(1, t=1, table=table, state=1))
+    refuses("^before: missing", policy.update, state, of(1, t=1, table=table, state=1))
 
 
 def test_arms_that_are_all_seen_are_all_told():
     policy = jaxbandit.UCWhittle()
     state = policy.init(TABLE)
-    refuses("^shown: None; this policy must see all arms", policy.update, state, of(1, 1, 1))
+    refuses("^shown: None; this policy needs the states of all arms", policy.update, state, of(1, 1, 1))
     refuses(r"^shown: \[0, 1, 2\] is not a list", policy.update, state, of(1, 1, 1)._replace(shown=np.arange(3)))
     assert policy.update(state, of(1, 1, 1)._replace(shown=jnp.array([0, 1, 0]))).seen.here.tolist() == [0, 1, 0]

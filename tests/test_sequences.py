@@ -93,7 +93,7 @@ BAD_ARRAYS = [
     (lambda: fit({"A": ARM, "B": [0, 2]}, (0, 1)), "data: arm B, step 1: 2 is not among states 0..1"),
     (lambda: fit([ARM, [1]], (0, 1)), "data: arm 1 has one step at most; a transition takes 2 successive steps"),
     (lambda: fit([ARM, [[1], [0]]], (0, 1)), "data: arm 1 has 2 sequences of one step at most"),
-    (lambda: fit([ARM, [[0, 0], [1, 1]]], (0, 1)), "data: arm 1: the transitions seen lead out of neither states [0]"),
+    (lambda: fit([ARM, [[0, 0], [1, 1]]], (0, 1)), "data: arm 1: no transition leaves states [0], and none leaves"),
     (lambda: fit([ARM, [0.0, 1.0]], (0, 1)), "data: arm 1 holds float64, not states 0..1"),
     (lambda: fit([ARM, ["0", "1"]]), "data: arm 1: ['0', '1'] is not an array of numbers"),
     (lambda: fit([ARM, [0, 2, 0]], (0, 1)), "data: arm 1, step 1: 2 is not among states 0..1"),

@@ -168,13 +168,13 @@ def test_ctrl_c_ends_a_search(stop_at, monkeypatch, how):
     """A command must not return what it has as if that were the whole search."""
     if how == "a command":
         stop_at(2)
-        noted = jaxbandit.interruption.noted()
+        program = jaxbandit.interruption.reraise_ctrl_c()
     else:
         monkeypatch.setattr("jaxbandit.interruption.AT_ONCE", 60)
         monkeypatch.setattr("jaxbandit.interruption._last", -100.0)
         stop_at(2, 3)
-        noted = contextlib.nullcontext()
-    with pytest.raises(KeyboardInterrupt), noted:
+        program = contextlib.nullcontext()
+    with pytest.raises(KeyboardInterrupt), program:
         stress.worst(Uniform(), TwoStateSpace(slowest=0.05), **SMALL)
 
 

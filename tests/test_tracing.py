@@ -60,7 +60,7 @@ WRONG = [
     ({"scores": lambda self, key, state, t: (jnp.arange(3), state)}, r"scores: int32 is not a float"),
     ({"update": forgets_to_return}, r"update: returns None; return the state after the round"),
     ({"init": lambda self, reward: jnp.zeros(3, int), "scores": lambda self, key, state, t: (1.0 * state, state),
-      "update": adds_a_float}, r"update: state was int32\[3\] and becomes float32\[3\]; shapes and types must stay"),
+      "update": adds_a_float}, r"update: state was int32\[3\] and becomes float32\[3\]; shapes and types must not"),
     ({"init": lambda self, reward: Two(jnp.zeros(3), jnp.zeros(3)),
       "scores": lambda self, key, state, t: (state.count, state),
       "update": lambda self, state, feedback: state._replace(more=jnp.append(state.more, 1.0))},

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, TypeVar
 import jax
 
 from jaxbandit import __version__, use_all_cores
-from jaxbandit.interruption import noted
+from jaxbandit.interruption import reraise_ctrl_c
 
 T = TypeVar("T")
 
@@ -178,7 +178,7 @@ def main(function: Any, settings: type[T], name: str, description: str) -> None:
     try:
         chosen = from_command_line(settings, name, description)
         use_all_cores()
-        with noted():
+        with reraise_ctrl_c():
             function(chosen)
     except KeyboardInterrupt:
         print("stopped; what is written is kept, and the same command continues")

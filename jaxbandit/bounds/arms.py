@@ -9,7 +9,7 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit import chains, members
-from jaxbandit.arguments import as_floats, has, shown
+from jaxbandit.arguments import as_floats, excerpt, has
 from jaxbandit.base import described
 from jaxbandit.members import declares
 from jaxbandit.probabilities import EXACT, stochastic
@@ -107,7 +107,7 @@ def unit_numbers(name: str, value: ArrayLike, arms: int = 0, *, ends: bool) -> n
     inside = (array >= 0) & (array <= 1) if ends else (array > 0) & (array < 1)
     if array.shape not in {(), (arms or None,)} or not inside.all():
         others = f", nor {arms} of them" if arms else ""
-        raise ValueError(f"{name}: {shown(value)} is not a number in {'[0, 1]' if ends else '(0, 1)'}{others}")
+        raise ValueError(f"{name}: {excerpt(value)} is not a number in {'[0, 1]' if ends else '(0, 1)'}{others}")
     return array
 
 
@@ -119,7 +119,7 @@ def rounds(times: ArrayLike) -> np.ndarray:
     """
     array = as_floats("times", times)
     if array.ndim != 1 or not array.size or not (array >= 1).all() or not np.isfinite(array).all():
-        raise ValueError(f"times: {shown(times)} are not rounds [T] of at least 1")
+        raise ValueError(f"times: {excerpt(times)} are not rounds [T] of at least 1")
     return array
 
 

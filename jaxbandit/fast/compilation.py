@@ -53,13 +53,13 @@ class Compiled:
         jit = partial(jax.jit, donate_argnums=donated, compiler_options=options)
         self.parts = jit(program(body))
         self.whole = self.parts if PLAIN or not on_cpu else jit(program(in_one_piece(body)))
-        self.refused: set[Any] = set()
+        self.rejected: set[Any] = set()
         self.lowered: set[Any] = set()
 
     def __call__(self, *arguments: Any) -> Any:
-        """What the whole returns, or the parts where XLA refuses the whole for arguments of these types and shapes."""
+        """The result of the whole, or of the parts if XLA cannot compile the whole for these types and shapes."""
         kind = _kind(arguments)
-        if kind not in self.refused:
+        if kind not in self.rejected:
             try:
                 return self.whole(*arguments)
             except jax.errors.JaxRuntimeError as error:
@@ -68,7 +68,7 @@ class Compiled:
                 played = self.parts(*arguments)
             except (RuntimeError, ValueError):  # XLA's own errors, and JAX's where donated memory is gone already
                 raise refusal from None  # the parts fail, too, so the first error names the cause
-            self.refused.add(kind)
+            self.rejected.add(kind)
             slow_path("programs in one piece", "XLA refused one", refusal)
             return played
         return self.parts(*arguments)
@@ -79,7 +79,7 @@ class Compiled:
         XLA compiles without Python's lock, so several such functions may run in threads, side by side.
         """
         kind = _kind(arguments)
-        if kind in self.lowered or kind in self.refused:
+        if kind in self.lowered or kind in self.rejected:
             return lambda: None
         lowered = self.whole.lower(*arguments)
         self.lowered.add(kind)

@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from jaxbandit.arguments import has, shown
+from jaxbandit.arguments import excerpt, has
 
 
 class Kind(NamedTuple):
@@ -65,7 +65,7 @@ def check_label(result: Counts, label: str, argument: str = "label") -> None:
     """Raise ValueError unless the result has this label."""
     check_result(result)
     if not isinstance(label, str) or label not in result.visits:
-        raise ValueError(f"{argument}: {shown(label)} is not in the result; it has {', '.join(result.visits)}")
+        raise ValueError(f"{argument}: {excerpt(label)} is not in the result; it has {', '.join(result.visits)}")
 
 
 def has_best_arm(result: Counts) -> bool:

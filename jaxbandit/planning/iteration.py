@@ -23,7 +23,7 @@ class Plan(NamedTuple):
 
     Fields:
       actions: [S] int32, what to do in each state.
-      values: [S], relative values, of which the least is 0.
+      values: [S], relative values, with minimum 0.
       gain: the long-run reward a round, to half of the tolerance.
       sweeps: int32, how many sweeps over all pairs were made.
       span: by how much the states' gains still differed in the last sweep.

@@ -13,7 +13,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
 
 from jaxbandit import metrics
-from jaxbandit.arguments import as_floats, has, integer, list_of, shown
+from jaxbandit.arguments import as_floats, excerpt, has, integer, list_of
 from jaxbandit.metrics.counts import check_label, check_result
 from jaxbandit.plotting.ticks import decades, plain_numbers
 from jaxbandit.results.display import stopped, variant_names
@@ -142,7 +142,7 @@ def quantiles_of(quantiles: Sequence[float]) -> list[float]:
     """The quantiles as a list; raise ValueError unless they are numbers in [0, 1]."""
     numbers = as_floats("quantiles", quantiles)
     if numbers.ndim != 1 or not ((numbers >= 0) & (numbers <= 1)).all():
-        raise ValueError(f"quantiles: {shown(quantiles)} is not a list of numbers in [0, 1]")
+        raise ValueError(f"quantiles: {excerpt(quantiles)} is not a list of numbers in [0, 1]")
     return numbers.tolist()
 
 

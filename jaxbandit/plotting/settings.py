@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.colors import LogNorm, Normalize
 
 from jaxbandit import metrics
-from jaxbandit.arguments import as_floats, choice, finite, list_of, shown, truth
+from jaxbandit.arguments import as_floats, choice, excerpt, finite, list_of, truth
 from jaxbandit.plotting.common import (
     axes_of,
     curve_style,
@@ -74,9 +74,9 @@ def plot_parameter(
     at = finite("values", values)
     texts = [""] * at.size if lines is None else list_of("lines", lines)
     if at.ndim != 1 or not at.size or (axis == "log" and at.min() <= 0):
-        raise ValueError(f"values: {shown(values)}; give a list of finite numbers, positive on a logarithmic axis")
+        raise ValueError(f"values: {excerpt(values)}; give a list of finite numbers, positive on a logarithmic axis")
     if len(texts) != len(at) or not all(isinstance(text, str) for text in texts):
-        raise ValueError(f"lines: {shown(lines)}; give {len(at)} texts, one for each value")
+        raise ValueError(f"lines: {excerpt(lines)}; give {len(at)} texts, one for each value")
     for label in chosen:
         if (count := result.visits[label].shape[1]) != len(at):
             raise ValueError(f"values: {len(at)} of them; {label!r} has {count} variants")
@@ -133,7 +133,7 @@ def plot_heatmap(
     try:
         form.format(values.min())
     except (AttributeError, LookupError, TypeError, ValueError):
-        raise ValueError(f"form: {shown(form)} does not format a number, as '{{:.1f}}' does") from None
+        raise ValueError(f"form: {excerpt(form)} does not format a number, as '{{:.1f}}' does") from None
     ax = axes_of(ax)
     norm = LogNorm(values.min(), values.max()) if logarithmic else Normalize(values.min(), values.max())
     image = ax.imshow(values, cmap="cividis", norm=norm, aspect="auto")

@@ -102,7 +102,7 @@ __all__ = [
     "WithDetector",
 ]
 
-# label to class, for every policy that can be made without arguments; the contract tests run over it
+# label to class, of every policy without required arguments; the contract tests run over it
 ALL: dict[str, type[Policy]] = {
     policy.__name__: policy
     for policy in (
@@ -131,11 +131,11 @@ ALL: dict[str, type[Policy]] = {
 
 
 def _with_table_checked(init: Callable[..., Any]) -> Callable[..., Any]:
-    """A policy's `init` that refuses what is no reward table, and says what one is."""
+    """A policy's `init` that raises ValueError for anything but a reward table."""
 
     @wraps(init)
-    def checked(policy: Policy, reward: Any, *given: Any, **named: Any) -> Any:
-        return init(policy, checked_table(reward), *given, **named)
+    def checked(policy: Policy, reward: Any, *states: Any, **named: Any) -> Any:
+        return init(policy, checked_table(reward), *states, **named)
 
     return checked
 

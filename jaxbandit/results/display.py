@@ -13,7 +13,7 @@ from jaxbandit import metrics
 from jaxbandit.texts import filled, terminal_width
 
 Result = Any  # a `Result`, whose file imports this one
-NAMES, ROWS = 6, 30  # the most entries that are shown of a list and of a table
+NAMES, ROWS = 6, 30  # most entries shown of a list and of a table
 
 # The only colour is a grey that is visible on white and on black; text keeps the notebook's colours, in any theme.
 # The class is named twice to outweigh JupyterLab's style, which moves every cell of a table to the right.

@@ -13,8 +13,8 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from jaxbandit.arguments import excerpt
 from jaxbandit.arguments import path as as_path
-from jaxbandit.arguments import shown
 from jaxbandit.interruption import CtrlC
 
 Result = Any  # a `Result`, whose file imports this one
@@ -27,7 +27,7 @@ def file_name(path: str | os.PathLike[str]) -> Path:
     """The path of a file to write; raise ValueError unless it ends in a file's name."""
     place = as_path("path", path)
     if not place.name:
-        raise ValueError(f"path: {shown(path)} has no file's name")
+        raise ValueError(f"path: {excerpt(path)} has no file's name")
     return place
 
 
@@ -118,7 +118,7 @@ def _fields(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """A file that is renamed into place, flushed to the disk, when the block ends; if the block raises, there is none.
+    """A file that is flushed to the disk and renamed into place when the block ends; removed if the block raises.
 
     Raise FileNotFoundError if its folder does not exist, OSError with its name if it cannot be written. Ctrl-C raises
     KeyboardInterrupt after the file is written.

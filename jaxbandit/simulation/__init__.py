@@ -1,6 +1,6 @@
-"""Playing: what `simulate` asks for, the rounds, the programs that play them, and the loop on the host.
+"""Simulation: the request, the rounds, the compiled programs, and the loop on the host.
 
-From `loop` on, what happens in a call, and what is compiled when:
+The steps of a call of `simulate`, and what is compiled when:
 
 1. `asking` checks the arguments on the host, in float64, and traces every method with shapes alone (`asking.tracing`;
    policies twice where feedback is delayed): nothing is compiled yet, and what is wrong is refused here. The result is

@@ -1,4 +1,4 @@
-"""What chance gives each run: the keys of its draws, and the order in which the player sees the arms."""
+"""The random keys of each run, and the order in which its policy sees the arms."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
-from jaxbandit.arguments import LARGEST_INTEGER, as_floats, integer, shown
+from jaxbandit.arguments import LARGEST_INTEGER, as_floats, excerpt, integer
 from jaxbandit.base import check_key, described
 from jaxbandit.fast import threefry
 
@@ -22,12 +22,12 @@ RandomNumbers = Literal["common", "independent"]  # whether run j of every scena
 
 @described
 class RunKeys(NamedTuple):
-    """What chance gives one run; it stays the same in all rounds. Many runs: every leaf with the runs last.
+    """The random keys of one run, the same in all rounds. Many runs: every leaf with the runs last.
 
     Fields:
       environment: key of the arms' draws.
       policy: key of the policy's draws, folded with the round.
-      order: [K] int32, the environment's number of each of the policy's arms; None where the numbers are the same.
+      order: [K] int32, the environment's number of each of the policy's arms; None if the numbers are the same.
     """
 
     environment: Array
@@ -36,21 +36,21 @@ class RunKeys(NamedTuple):
 
 
 def run_keys(key: Array, runs: ArrayLike, arms: int | None = None, scenario: str | None = None) -> RunKeys:
-    """The keys of the runs with the numbers `runs` [R]; each depends on `key`, `scenario` and its run's number alone.
+    """The keys of the runs with the numbers `runs` [R]; they depend only on `key`, `scenario` and the number.
 
-    Without a scenario these are common random numbers: those that run j has in every scenario of `simulate` by default.
-    With the name of a scenario they are those of `simulate(.., random_numbers="independent")`.
+    Without a scenario they are common random numbers, those of run j in every scenario of `simulate` by default. With
+    the name of a scenario they are those of `simulate(.., random_numbers="independent")`.
 
     Args:
       key: a `jax.random.key`.
       runs: [R] int32, from 0.
       arms: K to draw an order of the arms for each run, None to keep their order.
-      scenario: the name of the scenario whose own random numbers these are, or None; an environment that `simulate`
-        was given alone is called "scenario".
+      scenario: the name of the scenario whose own random numbers these are, or None; a single environment of
+        `simulate` is called "scenario".
 
-    Where the key and the numbers are known, the keys are found in NumPy, so that nothing is compiled for them. They are
+    Unless they are traced, the keys are computed in NumPy, so that nothing is compiled for them. They are
     `jax.random.split(jax.random.fold_in(key, run), 3)`, as JAX numbers its bits by default. The first 64 bits of the
-    SHA-256 of a scenario's name are folded into `key` before, as two words.
+    SHA-256 of a scenario's name are first folded into `key`, as two words.
 
     Raises:
       ValueError: an argument of the wrong kind.
@@ -59,7 +59,7 @@ def run_keys(key: Array, runs: ArrayLike, arms: int | None = None, scenario: str
     (4, 3)
     """
     if scenario is not None and not isinstance(scenario, str):
-        raise ValueError(f"scenario: {shown(scenario)} is not the name of a scenario, a text")
+        raise ValueError(f"scenario: {excerpt(scenario)} is not the name of a scenario, a text")
     if scenario is None:
         return keys_of_scenarios(key, runs, arms, None)
     of_one: RunKeys = jax.tree.map(lambda leaf: leaf[0], keys_of_scenarios(key, runs, arms, [scenario]))
@@ -81,8 +81,8 @@ def keys_of_scenarios(key: Array, runs: ArrayLike, arms: int | None, scenarios: 
             high, low = threefry((high, low), np.uint32(0), word)
     of_run = threefry((high, low), np.uint32(0), numbers)
     three = [threefry(of_run, np.uint32(0), np.uint32(n)) for n in range(3)]
-    stacked = [(np if isinstance(each[0], np.ndarray) else jnp).stack(each, -1) for each in three]
-    environment, policy, order = (jax.random.wrap_key_data(each, impl="threefry2x32") for each in stacked)
+    stacked = [(np if isinstance(parts[0], np.ndarray) else jnp).stack(parts, -1) for parts in three]
+    environment, policy, order = (jax.random.wrap_key_data(data, impl="threefry2x32") for data in stacked)
     return RunKeys(environment, policy, None if arms is None else _orders(order, arms))
 
 
@@ -93,17 +93,17 @@ def _words(names: Sequence[str]) -> np.ndarray:
 
 
 def check_random_numbers(value: Any) -> RandomNumbers:
-    """Refuse what is neither "common" nor "independent"."""
+    """Raise ValueError unless the value is "common" or "independent"."""
     if not isinstance(value, str) or value not in get_args(RandomNumbers):
-        raise ValueError(f'random_numbers: {shown(value)}; give "common" or "independent"')
+        raise ValueError(f'random_numbers: {excerpt(value)}; give "common" or "independent"')
     return cast(RandomNumbers, value)
 
 
 def check_numbers(name: str, values: ArrayLike) -> None:
-    """Refuse values that are not integers [N] from 0 to 2^31 - 1."""
-    found = as_floats(name, values)
-    if found.ndim != 1 or not found.size or not ((found >= 0) & (found < 2**31)).all() or (found % 1).any():
-        raise ValueError(f"{name}: {shown(values)} are not integers [N] from 0 to 2^31 - 1")
+    """Raise ValueError unless the values are integers [N] from 0 to 2^31 - 1."""
+    numbers = as_floats(name, values)
+    if numbers.ndim != 1 or not numbers.size or not ((numbers >= 0) & (numbers < 2**31)).all() or (numbers % 1).any():
+        raise ValueError(f"{name}: {excerpt(values)} are not integers [N] from 0 to 2^31 - 1")
 
 
 def _on_host(values: Any) -> Any:

@@ -1,4 +1,4 @@
-"""A chunk of rounds: how long it is, its start on the devices, and what of it comes back to the host."""
+"""A chunk of rounds: its length, its start on the devices, and the transfer of its records to the host."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from jaxbandit.sums import TwoFloats
 
 
 class Recorded(NamedTuple):
-    """What a tile plays of a policy in a chunk, perhaps not yet at its end."""
+    """The records of one policy in one tile and chunk, perhaps not yet computed."""
 
     label: str
     runs: slice
-    slots: np.ndarray  # of the times that fall in the chunk
+    slots: np.ndarray  # of the recorded times in the chunk
     arrays: dict[str, Any]  # by name, [scenario, variant, slot, .., run]; slots and runs may be padded at the end
     rounds: int  # of all runs, scenarios and variants together
 
 
 def length_of(plan: Plan, request: Request, played: int, times: np.ndarray) -> int:
-    """Rounds of the next chunk: it ends with the last round that it has room to record."""
+    """The number of rounds of the next chunk, which ends with the last round that it has room to record."""
     length = min(plan.chunk, request.horizon - played)
     due = times[times > played][plan.slots - 1 : plan.slots]
     return min(length, int(due[0]) - played) if len(due) else length
@@ -40,7 +40,7 @@ def start_chunk(
     times: np.ndarray,
     programs: Programs,
 ) -> list[Recorded]:
-    """Let the devices play rounds first..first + length - 1 of every policy and tile."""
+    """Start rounds first..first + length - 1 of every policy and tile on the devices."""
     slots = np.flatnonzero((times >= first) & (times < first + length))
     started = []
     for label in request.policies:
@@ -53,24 +53,24 @@ def start_chunk(
 
 
 def finish_chunk(recorded: list[Recorded], kept: dict[str, dict[str, np.ndarray]], bar: Any) -> None:
-    """Wait for what was started; what it recorded goes into `kept`, by label and name."""
-    for each in recorded:
-        for name, values in each.arrays.items():
-            if len(each.slots):
+    """Wait for a started chunk, and copy its records into `kept`, by label and name."""
+    for piece in recorded:
+        for name, values in piece.arrays.items():
+            if len(piece.slots):
                 parts = [np.moveaxis(to_host(leaf), -1, 2) for leaf in jax.tree.leaves(values)]  # runs behind variants
                 array = sum((part.astype(float) for part in parts[1:]), parts[0])
-                size = each.runs.stop - each.runs.start
-                kept[each.label][name][:, :, each.runs, each.slots] = array[:, :, :size, : len(each.slots)]
+                size = piece.runs.stop - piece.runs.start
+                kept[piece.label][name][:, :, piece.runs, piece.slots] = array[:, :, :size, : len(piece.slots)]
             else:
                 jax.block_until_ready(values)
-        bar.update(each.rounds)
+        bar.update(piece.rounds)
 
 
 def allocate(request: Request, label: str, times: int) -> dict[str, np.ndarray]:
-    """Room for what is recorded of a policy, by name."""
+    """Arrays for the records of a policy, by name."""
     runs = (len(request.scenarios), request.variants[label], request.runs, times)
     room: dict[str, np.ndarray] = {VISITS: np.zeros(runs + request.counted, np.int32)}
-    for name, each in request.shapes[label].items():
-        shape, kind = (each.high.shape, float) if isinstance(each, TwoFloats) else (each.shape, each.dtype)
+    for name, one in request.shapes[label].items():
+        shape, kind = (one.high.shape, float) if isinstance(one, TwoFloats) else (one.shape, one.dtype)
         room[name] = np.zeros(runs + shape, kind)
     return room

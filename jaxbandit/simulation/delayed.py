@@ -1,4 +1,4 @@
-"""Late news: feedback that reaches the policy some rounds after the play, or all at once every so many rounds."""
+"""Delayed and batched feedback."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from jaxbandit.arguments import LARGEST_INTEGER, integer
 from jaxbandit.base import Feedback, Policy, State, pytree, static
 from jaxbandit.wrapping import Wrapper
 
-Shapes = tuple[tuple[str, Any], ...]  # name and shape of what a round shows, but the round itself
+Shapes = tuple[tuple[str, Any], ...]  # name and shape of the fields of `Feedback`, except `t`
 
 
 class Pending(NamedTuple):
-    """What the policy of one run knows, and what it has not heard yet."""
+    """The state of the policy of one run, and the pending feedback."""
 
     policy: State  # the policy's own
-    under_way: dict[str, Array]  # [delay + batch, ..], the feedback of round r in place r % (delay + batch)
+    under_way: dict[str, Array]  # [delay + batch, ..], the feedback of round r at index r % (delay + batch)
 
 
 @pytree
 class Delayed(Wrapper):
-    """A policy that hears of the rounds j batch + 1 to (j + 1) batch after round (j + 1) batch + delay, in their order.
+    """A policy with delayed feedback: rounds j batch + 1 to (j + 1) batch reach it after round (j + 1) batch + delay.
 
-    The feedback is unchanged, and its `t` is the round in which it was seen. To a policy with `probabilities` it also
-    tells those of the arms played, by what the policy knew when it played them.
+    The feedback is unchanged, and its `t` is the round of the play. For a policy with `probabilities` it also has those
+    of the arms played, in the state in which the policy played them.
 
-    Fields: the `policy`, `delay` from 0, `batch` from 1, and the `shapes` of what the environment shows in a round.
+    Fields: the `policy`, `delay` from 0, `batch` from 1, and the `shapes` of the feedback of a round.
     """
 
     policy: Policy
@@ -38,13 +38,13 @@ class Delayed(Wrapper):
     batch: int = static(1)
     shapes: Shapes = static(())
 
-    def init(self, *given: Array) -> Pending:
-        """What the policy knows before the first round, and room for what it will hear."""
-        room = {name: jnp.zeros((self.delay + self.batch, *each.shape), each.dtype) for name, each in self.shapes}
-        return Pending(self.policy.init(*given), room)
+    def init(self, *arguments: Array) -> Pending:
+        """The policy's state before the first round, and empty arrays for pending feedback."""
+        room = {name: jnp.zeros((self.delay + self.batch, *shape.shape), shape.dtype) for name, shape in self.shapes}
+        return Pending(self.policy.init(*arguments), room)
 
     def update(self, state: Pending, feedback: Feedback) -> Pending:
-        """Keep the feedback, and let the policy hear what is due after this round."""
+        """Keep the feedback, and update the policy with the feedback that is due after this round."""
         places = self.delay + self.batch
         if (probabilities := members.probabilities(self)) is not None:
             feedback = feedback._replace(chances=probabilities(state, feedback.t)[feedback.arms])
@@ -54,25 +54,25 @@ class Delayed(Wrapper):
             )
             for name, kept in state.under_way.items()
         }
-        last = feedback.t - self.delay  # the round up to which feedback may be heard
+        last = feedback.t - self.delay  # the last round whose feedback may have arrived
         due = jnp.where((last > 0) & (last % self.batch == 0), jnp.int32(self.batch), jnp.int32(0))
 
-        def hear(n: Array, known: State) -> State:
+        def receive(n: Array, policy_state: State) -> State:
             t = last - self.batch + 1 + n
             seen = {
                 name: jax.lax.dynamic_index_in_dim(kept, t % places, keepdims=False) for name, kept in under_way.items()
             }
-            return self.policy.update(known, Feedback(**seen, t=t))
+            return self.policy.update(policy_state, Feedback(**seen, t=t))
 
-        # A loop, not a choice, so that nothing is computed where nothing is due and large states change in place.
-        return Pending(jax.lax.fori_loop(0, due, hear, state.policy), under_way)
+        # A loop, not `lax.cond`, so that nothing is computed if nothing is due and large states change in place.
+        return Pending(jax.lax.fori_loop(0, due, receive, state.policy), under_way)
 
 
 def checked_delay(delay: int, batch: int, horizon: int) -> tuple[int, int]:
-    """By how many rounds feedback is late, and how many rounds' feedback comes at once, checked.
+    """Return the delay and the batch size, checked.
 
     Raises:
-      ValueError: one of them is no such number, or no feedback would reach the policies within the horizon.
+      ValueError: one of them is not a number of rounds, or no feedback would reach the policies within the horizon.
     """
     delay, batch = integer("delay", delay, 0, LARGEST_INTEGER), integer("batch", batch, 1, LARGEST_INTEGER)
     if (delay or batch > 1) and delay + batch > horizon:
@@ -86,25 +86,25 @@ def checked_delay(delay: int, batch: int, horizon: int) -> tuple[int, int]:
 
 
 def delayed(policy: Policy, delay: int, batch: int, feedback: Feedback) -> Policy:
-    """The policy as it plays: itself where feedback comes at once.
+    """The policy, wrapped if its feedback is delayed or batched.
 
     Args:
-      feedback: shapes of what the environment shows in a round.
+      feedback: shapes of the feedback of a round.
     """
     if delay == 0 and batch == 1:
         return policy
-    shown = feedback._asdict()
+    fields = feedback._asdict()
     if members.probabilities(policy) is not None:
-        shown["chances"] = jax.ShapeDtypeStruct(feedback.arms.shape, jnp.result_type(float))
-    shapes = tuple((name, each) for name, each in shown.items() if each is not None and name != "t")
+        fields["chances"] = jax.ShapeDtypeStruct(feedback.arms.shape, jnp.result_type(float))
+    shapes = tuple((name, shape) for name, shape in fields.items() if shape is not None and name != "t")
     return Delayed(policy, delay, batch, shapes)
 
 
 def unwrapped(policy: Policy, state: State) -> tuple[Policy, State]:
-    """The policy to which news may come late, and its own state."""
+    """The policy without its wrapper for delayed feedback, and its own state."""
     return (policy.policy, state.policy) if isinstance(policy, Delayed) else (policy, state)
 
 
 def own_state(state: State) -> State:
-    """A policy's own state, without what it has not heard yet."""
+    """A policy's own state, without pending feedback."""
     return state.policy if isinstance(state, Pending) else state

@@ -1,4 +1,4 @@
-"""Dynamic regret: what the best arms of each round would have paid on average, minus what the arms played pay."""
+"""Dynamic regret: the mean rewards of the best arms of each round, minus those of the arms played."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class DynamicRegret(NamedTuple):
 
     Fields:
       regret: two floats [1].
-      oracle: the environment's state where an oracle plays the arms that are best in its own state; None where no play
-        changes what arms pay, so that the oracle of each round stands where the player stands.
+      oracle: the state of a copy of the environment in which an oracle plays the best arms; None if plays do not change
+        rewards, so that the oracle shares the player's state.
     """
 
     regret: TwoFloats
@@ -43,8 +43,8 @@ def after_round(
 ) -> DynamicRegret:
     """The dynamic regret after a round: the means of the M best arms are added, those of the arms played subtracted.
 
-    The best of the arms played is compared with the best arm, the second best with the second best one, and so on, so
-    that a gap keeps the digits of a float and who plays the best arms loses exactly 0.
+    The best of the arms played is compared with the best arm, the second best with the second best, and so on, so that
+    gaps keep their digits, and playing the best arms costs exactly 0.
 
     Args:
       state: of the environment before the round.
@@ -66,7 +66,7 @@ def after_round(
 
 
 def records_of(environment: Any, dynamic: DynamicRegret, t: Array) -> dict[str, TwoFloats]:
-    """What is recorded after round t: the dynamic regret, and where it is defined the regret against the best arm."""
+    """The records after round t: the dynamic regret, and, if defined, the regret against the best fixed arm."""
     high, low = (part[0] for part in dynamic.regret)
     short = best_arm_falls_short(environment, t)
     records = {DYNAMIC: TwoFloats(high, low)}

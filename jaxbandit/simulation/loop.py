@@ -13,7 +13,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
-from jaxbandit.arguments import LARGEST_INTEGER, integer, shown, truth
+from jaxbandit.arguments import LARGEST_INTEGER, excerpt, integer, truth
 from jaxbandit.interruption import CtrlC, interrupted, warn_of_stop
 from jaxbandit.results.result import Result, join_times
 from jaxbandit.simulation.asking.declared import Scenarios
@@ -49,66 +49,67 @@ def simulate(
     progress: bool = True,
     resume: Result | None = None,
 ) -> Result:
-    """Play every policy in every scenario, many independent runs of each, and count the plays.
+    """Play every policy in every scenario, with many independent runs of each, and count the plays.
 
-    The counts of a round depend on `scenarios`, `policies`, `key`, `plays`, `shuffle`, `random_numbers`, `delay`,
-    `batch`, the kind of device and JAX's precision (x64 or not) alone, bit for bit. Policies are compared with common
-    random numbers: run j of every policy has the same ones, and by default run j of every scenario, too.
+    The counts of a round depend only on `scenarios`, `policies`, `key`, `plays`, `shuffle`, `random_numbers`, `delay`,
+    `batch`, the kind of device and JAX's precision (x64 or not), bit for bit. Policies are compared with common random
+    numbers: run j of every policy has the same ones, and by default also run j of every scenario.
 
-    Ctrl-C ends the call after the chunk under way, and it returns what is done, with a warning that names the round. A
-    second Ctrl-C within a second, or one before the first chunk is played, raises KeyboardInterrupt.
+    Ctrl-C ends the call after the present chunk; it returns the rounds played, with a warning that names the last one.
+    A second Ctrl-C within a second, or one before the first chunk is played, raises KeyboardInterrupt.
 
     Methods of a user's own classes are traced at every call, so that whatever they read (a list, a module, a cell of a
-    notebook that was run again) has its present value. A program that this changes is compiled anew.
+    notebook that was run again) has its present value. Changed programs are compiled again.
 
     Args:
       scenarios: an environment, or a dict from name to environments of one shape.
       policies: dict from label to a policy, or to a list of variants of it (same class and static fields).
       key: a `jax.random.key`, key(0) by default.
-      runs: how many independent repetitions, numbered from 0; or a range of run numbers.
+      runs: the number of independent runs, numbered from 0; or a range of run numbers.
       horizon: rounds, 1 to 2^31 - 1.
       plays: arms played a round (M).
       times: rounds to record, increasing; by default about 200, evenly spaced in log, the horizon included.
-      shuffle: draw for each run the order in which the policy sees the arms (ties go to the first); counts keep the
-        arms' own numbers.
-      random_numbers: "common", the default: run j has the same random numbers in every scenario, so that differences
-        between scenarios are less uncertain, and averages over scenarios more (average over scenarios within each run
-        first; the standard error is that of these averages over the runs). "independent": every scenario has random
-        numbers of its own, which follow from `key` and its name, so that scenarios may be added, left out or spread
-        over several calls; for averages over many problems. All policies have the same ones in any case.
-      delay: how many rounds late feedback is: that of round t reaches the policy after round t + delay, unchanged, and
-        that of the last rounds never does. Where rewards are independent, this adds at most about delay times the
-        sum of the gaps to the regret of an index policy, whatever the horizon (Joulani, Gyorgy and Szepesvari 2013).
-      batch: how many rounds' feedback reaches the policy at once: that of the rounds j batch + 1 to (j + 1) batch after
-        the last of them and `delay` more, in the order of the rounds. Another delay or batch is another program, and
-        delay + batch rounds of feedback are kept for every run.
-      chunk: the most rounds of a compiled call; another number of rounds, or other times, need no new program.
-      tile: runs a device plays at a time. On a CPU by default 1, 16, 32, 64 .., so that few programs are compiled, up
-        to 2,048 for five arms with two states: more would not fit in its cache.
+      shuffle: draw for each run the order in which the policy sees the arms (ties go to the first one); counts keep
+        the environment's numbers of the arms.
+      random_numbers: "common", the default: run j has the same random numbers in every scenario, which reduces the
+        variance of differences between scenarios, and increases that of averages over scenarios (average over
+        scenarios within each run first; the standard error is that of these averages over the runs).
+        "independent": every scenario has its own random numbers, derived from `key` and its name, so that scenarios
+        may be added, left out or divided among several calls; for averages over many problems. All policies have the
+        same random numbers in both cases.
+      delay: delay of feedback in rounds: the feedback of round t reaches the policy after round t + delay, unchanged,
+        and that of the last rounds never does. With independent rewards this adds at most about delay times the sum
+        of the gaps to the regret of an index policy, for every horizon (Joulani, Gyorgy and Szepesvari 2013).
+      batch: batch size of feedback in rounds: the feedback of rounds j batch + 1 to (j + 1) batch reaches the policy
+        `delay` rounds after the last of them, in the order of the rounds. Another delay or batch is another program,
+        and delay + batch rounds of feedback are kept for every run.
+      chunk: the largest number of rounds of a compiled call; another number, or other times, need no new program.
+      tile: runs that a device plays at a time. On a CPU by default 1, 16, 32, 64 .., so that few programs are
+        compiled, up to 2,048 for five arms with two states: more would not fit into its cache.
       devices: all by default; runs are divided among them. Under `jax.distributed` these are the devices of
         all processes: each process makes the same call and gets the whole result.
-      record: name to a function(environment_state, policy_state, t), or to a dict from label to one, for policies
-        whose state has what it reads. It is traced for one run and returns an array, kept after each recorded round t
-        in `result.recorded[name][label]`: for example, what a policy has estimated of the arms. A function of four
-        arguments is given the policy, too: `lambda arms, state, t, policy: policy.markovian(state, t + 1)`. With
-        `shuffle` a policy's state has the arms in the order of its run, the environment's state in their own order.
+      record: name to a function(environment_state, policy_state, t), or to a dict from label to such a function, if
+        it needs a certain policy's state. It is traced for one run and returns an array, recorded after each recorded
+        round t in `result.recorded[name][label]`: for example, a policy's estimates. A function of four arguments
+        also receives the policy: `lambda arms, state, t, policy: policy.markovian(state, t + 1)`. With
+        `shuffle` a policy's state has the arms in the order of its run, the environment's state in its own order.
       progress: show a bar, if the output is a terminal or a notebook.
-      resume: a result of the same arguments that was stopped early, or had a smaller horizon, to continue.
+      resume: a result of the same arguments, stopped early or with a smaller horizon, to continue.
 
     Returns:
       A `Result`, with `visits[label]` int32 [scenario, variant, run, time, arm, state] and `recorded[name][label]`
-      [scenario, variant, run, time, ..], with what the environment declares besides. Where rewards have no finite
-        table, plays are counted as visits of one state, and `recorded["rewards"][label]` float64 [scenario, variant,
-        run, time, arm] is what each arm has paid.
+      [scenario, variant, run, time, ..], also for the environment's own records. If rewards have no finite
+      table, plays are counted as visits of one state, and `recorded["rewards"][label]` float64 [scenario, variant,
+        run, time, arm] is the total reward of each arm.
 
     Raises:
-      ValueError: before anything is compiled, with the argument's name; a method that fails, with its line; a result
-        that needs more memory than is free.
-      KeyboardInterrupt: by Ctrl-C, where nothing is done yet or the call is part of a search or of a command.
+      ValueError: before anything is compiled: a wrong argument, with its name; a method that fails, with its line; a
+        result that needs more memory than is free.
+      KeyboardInterrupt: by Ctrl-C, before the first chunk is played or in a call by a search or a command.
 
     Warns:
-      UserWarning: scores of a policy that is not the library's were NaN.
-      StoppedWarning: Ctrl-C came; after which round, or that the result is complete all the same.
+      UserWarning: a user's policy had NaN scores.
+      StoppedWarning: Ctrl-C stopped the call, after which round, or the result is complete nevertheless.
 
     >>> import jaxbandit
     >>> arms = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55])
@@ -118,7 +119,7 @@ def simulate(
     """
     with CtrlC(raises=False) as ctrl_c:
         if resume is not None and not isinstance(resume, Result):
-            raise ValueError(f"resume: {shown(resume)} is not a Result; use jaxbandit.Result.load(path)")
+            raise ValueError(f"resume: {excerpt(resume)} is not a Result; use jaxbandit.Result.load(path)")
         truth("progress", progress)
         if resume is not None and times is None:
             integer("horizon", horizon, 1, LARGEST_INTEGER)
@@ -159,22 +160,22 @@ def pieces(
     every: float = math.inf,
     stopped: Callable[[], bool] = interrupted,
 ) -> Iterator[Result]:
-    """Play the rounds that are left, and yield what is new every `every` seconds, at the end and when stopped.
+    """Play the remaining rounds, and yield the new records every `every` seconds, at the end and when stopped.
 
     Args:
       request: checked.
       bar: of `progress_bar`.
-      resume: the last piece; its carry is what counts.
+      resume: the last piece; only its carry and rounds are used.
       every: seconds.
-      stopped: whether to end after the chunk under way; asked before every chunk.
+      stopped: a function, called before every chunk, that returns whether to stop.
 
     Returns:
-      Results that hold only the times recorded since the one before.
+      Results with only the times recorded since the last one.
 
     Raises:
       KeyboardInterrupt: stopped before anything was played.
     """
-    played = begun = 0 if resume is None else resume.rounds
+    played = played_before = 0 if resume is None else resume.rounds
     plan = make_plan(request, chunk, tile, devices)
     if played >= request.horizon:
         return
@@ -191,7 +192,7 @@ def pieces(
             while played < request.horizon and not stopped():
                 length = length_of(plan, request, played, times)
                 started = start_chunk(request, tiles, played + 1, length, times, programs)
-                finish_chunk(under_way, kept, bar)  # the devices have the next one meanwhile
+                finish_chunk(under_way, kept, bar)  # while the devices play the next one
                 under_way = started
                 played += length
                 if time.monotonic() >= until:
@@ -210,7 +211,7 @@ def pieces(
                 visits={label: arrays[VISITS][:, :, :, :done] for label, arrays in kept.items()},
                 recorded={
                     name: {label: arrays[name][:, :, :, :done] for label, arrays in kept.items() if name in arrays}
-                    for name in dict.fromkeys(name for each in request.shapes.values() for name in each)
+                    for name in dict.fromkeys(name for shapes in request.shapes.values() for name in shapes)
                 },
                 means=request.means,
                 reward=request.reward,
@@ -224,7 +225,7 @@ def pieces(
                 **about,
                 carry={label: gather([t.carries[label] for t in tiles], request.runs) for label in request.policies},
             )
-    if played == begun:
+    if played == played_before:
         raise KeyboardInterrupt
 
 

@@ -1,4 +1,4 @@
-"""How the work is cut: which runs a device plays at a time, how many rounds a compiled call has."""
+"""The division of work: runs that a device plays at a time, and rounds of a compiled call."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ import jax
 import numpy as np
 from jax.sharding import Mesh
 
-from jaxbandit.arguments import LARGEST_INTEGER, integer, shown
+from jaxbandit.arguments import LARGEST_INTEGER, excerpt, integer
 from jaxbandit.simulation.asking.request import Request
 from jaxbandit.simulation.delayed import own_state
 from jaxbandit.simulation.telling.free_memory import bytes_recorded
 
 VECTOR = 16  # runs that a CPU computes at once
-# With more than three states LLVM does not loop over fewer runs: it writes the code out, which is slower.
+# With more than three states LLVM unrolls a loop over fewer runs, which is slower.
 MANY_STATES = 64
-# A CPU plays all rounds of a chunk for this many runs, then for the next: what they carry stays in its nearest cache.
+# A CPU plays all rounds of a chunk for this many runs, then for the next: their carry stays in its nearest cache.
 RUNS_PER_BLOCK = 128
-RUNS_PER_START = 25  # starting the operations of a round takes a CPU as long as playing this many runs
-CALL_BYTES = 2**22  # what one call on a CPU has room to record, but for `FEW_SLOTS`
-RECORD_BYTES = 2**28  # what all calls under way may record
+RUNS_PER_START = 25  # fixed cost of a round's operations on a CPU, in runs
+CALL_BYTES = 2**22  # most bytes that one call on a CPU records, unless `FEW_SLOTS` need more
+RECORD_BYTES = 2**28  # most bytes that all pending calls record
 FEW_SLOTS, MOST_SLOTS = 16, 256
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How the work is cut; nothing in it changes a count."""
+    """The division of work, which has no effect on the counts."""
 
     devices: tuple[jax.Device, ...]
     tiles: int
     width: int  # runs of a tile, all devices together; places after the last run are played but not counted
-    chunk: int  # the most rounds of a call
-    slots: int  # the most rounds that a call records
+    chunk: int  # most rounds of a call
+    slots: int  # most rounds that a call records
     together: int  # scenarios and variants a device plays at a time
     blocks: int  # equal parts of its runs of a tile that a device plays one after the other
 
@@ -49,17 +49,17 @@ def make_plan(
     tile: int | None,
     devices: Sequence[jax.Device] | None,
 ) -> Plan:
-    """How to cut the work.
+    """The division of a request's work.
 
     Raises:
-      ValueError: chunk, tile or devices make no sense.
+      ValueError: chunk, tile or devices are invalid.
     """
     chunk = None if chunk is None else integer("chunk", chunk, 1, LARGEST_INTEGER)
     tile = None if tile is None else integer("tile", tile, 1, LARGEST_INTEGER)
     if devices is not None and not (
         isinstance(devices, list | tuple) and all(isinstance(d, jax.Device) for d in devices)
     ):
-        raise ValueError(f"devices: {shown(devices)} is not a list of devices, as jax.local_devices() is")
+        raise ValueError(f"devices: {excerpt(devices)} is not a list of devices, as jax.local_devices() is")
     used = tuple(jax.devices() if devices is None else devices)[: request.runs]
     if not used:
         raise ValueError("devices: an empty list; leave it out to use all")
@@ -72,7 +72,7 @@ def make_plan(
     else:
         tiles, width = cut(request.runs, len(used), tile or max(1000, 100_000 // lanes))
         blocks = 1
-    # carrying an axis along costs time too, so lanes go together only while the runs are few
+    # a further axis costs time, so lanes are combined only if the runs are few
     together = min(lanes, max(1, cached * len(used) // (4 * width))) if on_cpu else lanes
     if chunk is None:
         arms, states = request.counted
@@ -80,14 +80,14 @@ def make_plan(
     call = width * lanes * max(bytes_recorded(request, label) for label in request.policies)
     room = max(FEW_SLOTS, min(MOST_SLOTS, CALL_BYTES // call if on_cpu else MOST_SLOTS))
     room = max(1, min(room, RECORD_BYTES // (call * tiles * len(request.policies))))
-    slots = 1 << (room.bit_length() - 1)  # few sizes, so few programs; the times themselves do not matter
+    slots = 1 << (room.bit_length() - 1)  # few sizes, so that few programs are compiled
     return Plan(used, tiles, width, int(chunk), slots, together, blocks)
 
 
 def few_widths(runs: int, most: int, least: int = VECTOR) -> int:
-    """How many runs a device plays at a time: 1, 16, 32, 64 .., so that few programs are compiled.
+    """The number of runs that a device plays at a time: 1, 16, 32, 64 .., so that few programs are compiled.
 
-    Of the widths from `least` to `most` it is the largest that is within 15 % of the least time for `runs` runs.
+    It is the largest width from `least` to `most` whose time for `runs` runs is within 15 % of the shortest.
 
     >>> [few_widths(runs, most=2048) for runs in (1, 2, 16, 100, 113, 128, 600, 1000, 1024, 10_000)]
     [1, 16, 16, 128, 128, 128, 128, 1024, 1024, 2048]
@@ -100,7 +100,7 @@ def few_widths(runs: int, most: int, least: int = VECTOR) -> int:
 
 
 def cut(runs: int, devices: int, tile: int) -> tuple[int, int]:
-    """How many tiles the runs make, and how many runs a tile has, all devices together.
+    """The number of tiles, and the number of runs of a tile on all devices together.
 
     Args:
       tile: runs that a device should play at a time.
@@ -114,7 +114,7 @@ def cut(runs: int, devices: int, tile: int) -> tuple[int, int]:
 
 
 def _cached(request: Request) -> int:
-    """How many runs stay in a CPU's cache; with fewer, fewer runs share the fixed cost of a round."""
+    """The number of runs that fit into a CPU's cache; fewer would share the fixed cost of a round."""
     arms, states = request.counted
     runs: int = max(256, 20_480 // (arms * states))
     if states <= 3:
@@ -127,10 +127,10 @@ def _cached(request: Request) -> int:
 
 
 def usual_chunk(lanes: int, arms: int, states: int, platform: str = "cpu") -> int:
-    """How many rounds a chunk has unless the caller says: from 100 to 100,000.
+    """The default number of rounds of a chunk: from 100 to 100,000.
 
-    A chunk should last about a second: then Ctrl-C and the progress bar answer soon, and the fixed cost of calling a
-    compiled program is small beside it.
+    A chunk should take about a second: then Ctrl-C and the progress bar respond soon, and the fixed cost of a call is
+    small.
 
     Args:
       lanes: number of runs, of all scenarios, variants and policies together.

@@ -1,4 +1,4 @@
-"""What a user sees of a simulation under way: its progress, what is being compiled, and warnings."""
+"""Messages of a running simulation: progress, compilation and warnings."""
 
 from __future__ import annotations
 
@@ -17,36 +17,36 @@ from jaxbandit.results.result import Result
 from jaxbandit.simulation.asking.request import Request
 from jaxbandit.simulation.tiles import Tile
 
-PATIENCE = 2.0  # seconds of compiling after which the bar says so
-LOOK = 0.1  # seconds between two looks for Ctrl-C meanwhile
+PATIENCE = 2.0  # seconds of compilation after which the bar says so
+LOOK = 0.1  # seconds between two checks for Ctrl-C during compilation
 
 
 class Programs:
-    """The programs of all policies, which XLA compiles side by side while those that are ready play.
+    """The programs of all policies, compiled in parallel while the first compiled ones already play.
 
     Tracing holds Python's lock and is done at once, one policy after the other.
 
     Args:
-      tile: one of the tiles that they play.
+      tile: one of their tiles.
       labels: the policies' labels.
       workers: of `compilers`.
       bar: of `progress_bar`.
     """
 
     def __init__(self, tile: Tile, labels: Iterable[str], workers: ThreadPoolExecutor, bar: Any) -> None:
-        self.bar, self.begun = bar, time.monotonic()
+        self.bar, self.start = bar, time.monotonic()
         self.compiling = {label: workers.submit(tile.compile(label)) for label in labels}
 
     def wait_for(self, label: str) -> None:
-        """Until the policy's program is ready; after two seconds the bar says what is being compiled.
+        """Wait until the policy's program is compiled; after two seconds the bar names it.
 
         Raises:
-          KeyboardInterrupt: by Ctrl-C; only in the first chunk is there anything to wait for.
+          KeyboardInterrupt: by Ctrl-C; there is no wait after the first chunk.
         """
         said = False
         while not wait([self.compiling[label]], timeout=LOOK).done:
             stop_if_interrupted()
-            if not said and time.monotonic() > self.begun + PATIENCE:
+            if not said and time.monotonic() > self.start + PATIENCE:
                 self.bar.set_postfix_str(f"compiling {label} ..")
                 said = True
         self.compiling[label].result()
@@ -56,7 +56,7 @@ class Programs:
 
 @contextmanager
 def compilers() -> Iterator[ThreadPoolExecutor]:
-    """Threads, one for each core; work that has not begun at the end is dropped."""
+    """Threads, one for each core; tasks not started at the end are cancelled."""
     workers = ThreadPoolExecutor(cores(), thread_name_prefix="compile")
     try:
         yield workers
@@ -65,10 +65,10 @@ def compilers() -> Iterator[ThreadPoolExecutor]:
 
 
 def warn_of_nan(request: Request, tiles: list[Tile]) -> None:
-    """Warn, when all is played, of policies whose scores were NaN."""
+    """Warn at the end of policies with NaN scores."""
     for label in request.policies:
-        found = [first for tile in tiles if (first := tile.first_nan(label)) is not None]
-        rounds = np.concatenate(found, axis=-1) if found else np.zeros(1, int)
+        first_rounds = [first for tile in tiles if (first := tile.first_nan(label)) is not None]
+        rounds = np.concatenate(first_rounds, axis=-1) if first_rounds else np.zeros(1, int)
         if rounds.any():
             runs = f"{np.count_nonzero(rounds):,} of {rounds.size:,} runs"
             first = rounds[rounds > 0].min()
@@ -80,10 +80,10 @@ def warn_of_nan(request: Request, tiles: list[Tile]) -> None:
 
 
 def warn_of_means(request: Request, visits: Mapping[str, np.ndarray]) -> None:
-    """Warn, when all is played, of arms of a user's own that did not pay what their `means` promise.
+    """Warn at the end of a user's arms whose average rewards differ from their `means`.
 
-    Pseudo-regret counts plays by these means. An arm is named where, over at least 20 runs of at least 100 plays on
-    average, what it paid is more than 7 standard errors and more than a twentieth of the rewards' range away.
+    Pseudo-regret is computed from these means. The warning names an arm if, over at least 20 runs of at least 100 plays
+    on average, the difference is more than 7 standard errors and more than a twentieth of the range of rewards.
 
     Args:
       visits: label to [C, V, R, K, S], at the end.
@@ -112,13 +112,13 @@ def warn_of_means(request: Request, visits: Mapping[str, np.ndarray]) -> None:
 
 
 def rounds_left(request: Request, resume: Result | None = None) -> int:
-    """Rounds to play, all scenarios, variants and runs together."""
+    """The number of rounds to play, of all scenarios, variants and runs."""
     played = 0 if resume is None else resume.rounds
     return (request.horizon - played) * request.runs * len(request.scenarios) * sum(request.variants.values())
 
 
 def progress_bar(rounds: int, progress: bool, played: int = 0) -> Any:
     """A bar over rounds, if the output is a terminal or a notebook."""
-    from tqdm.auto import tqdm  # a tenth of a second, which an import of the package need not take
+    from tqdm.auto import tqdm  # imported here, because it takes a tenth of a second
 
     return tqdm(total=rounds, initial=played, unit=" rounds", unit_scale=True, disable=None if progress else True)

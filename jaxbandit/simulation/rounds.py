@@ -1,4 +1,4 @@
-"""Playing: one round of one run, a chunk of rounds of many runs."""
+"""One round of one run, and a chunk of rounds of many runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit import members
-from jaxbandit.arguments import LARGEST_INTEGER, has, integer, shown
+from jaxbandit.arguments import LARGEST_INTEGER, excerpt, has, integer
 from jaxbandit.base import Environment, Policy, State, described, reward_table
 from jaxbandit.fast import add_one, over_runs
 from jaxbandit.members import declares
@@ -27,15 +27,15 @@ Recorders = Mapping[str, Callable[..., Any]]  # name to function(environment_sta
 
 @described
 class Carry(NamedTuple):
-    """What one run carries from round to round. Many runs: every leaf with the runs last.
+    """The state of one run between rounds. Many runs: every leaf with the runs last.
 
     Fields:
       environment: the environment's state.
       policy: the policy's state.
-      visits: [K, S] int32, plays of each arm that moved it to each state, or left it where the environment pays
-        "before"; S = 1 where rewards have no finite table.
-      first_nan: the first round in which a score was NaN, 0 for none; None where NaN is not looked for.
-      dynamic: the dynamic regret; None where the environment has no `means_now`.
+      visits: [K, S] int32, plays of each arm that led to each state, or began in it if the environment pays "before";
+        S = 1 if rewards have no finite table.
+      first_nan: the first round with a NaN score, 0 for none; None if NaN is not looked for.
+      dynamic: the dynamic regret; None if the environment has no `means_now`.
     """
 
     environment: State
@@ -50,16 +50,16 @@ def _check_parts(environment: Environment, policy: Policy, keys: RunKeys, carry:
     has("environment", environment, "an environment", "reward", "means", "init", "step")
     has("policy", policy, "a policy", "init", "scores", "update")
     if not isinstance(keys, RunKeys):
-        raise ValueError(f"keys: {shown(keys)} is not of run_keys(key, runs)")
+        raise ValueError(f"keys: {excerpt(keys)} is not of run_keys(key, runs)")
     if carry is not None and not isinstance(carry, Carry):
-        raise ValueError(f"carry: {shown(carry)} is not of initial_carry(environment, policy, keys)")
+        raise ValueError(f"carry: {excerpt(carry)} is not of initial_carry(environment, policy, keys)")
 
 
 def initial_carry(environment: Environment, policy: Policy, keys: RunKeys, look_for_nan: bool = False) -> Carry:
     """The carry of many runs before the first round; leaves with the runs last.
 
     Args:
-      look_for_nan: whether `carry.first_nan` keeps the first round in which a score was NaN.
+      look_for_nan: whether `carry.first_nan` keeps the first round with a NaN score.
     """
     _check_parts(environment, policy, keys)
     carry: Carry = over_runs(lambda keys: initial_carry_of_one(environment, policy, keys, look_for_nan))(keys)
@@ -83,14 +83,14 @@ def initial_carry_of_one(environment: Environment, policy: Policy, keys: RunKeys
 
 
 def _seeing(policy: Policy, keys: RunKeys) -> Policy:
-    """The policy of one run, for the order in which it sees the arms."""
+    """The policy of one run, with its fields in the run's order of arms."""
     return policy if keys.order is None else in_order(policy, keys.order)
 
 
 def play_round(
     environment: Environment, policy: Policy, keys: RunKeys, carry: Carry, t: Array, plays: int = 1
 ) -> Carry:
-    """One round of one run: score the arms, play the best, show the player what happened, count.
+    """One round of one run: score the arms, play the best, update the policy, count.
 
     Args:
       t: the round, from 1.
@@ -118,7 +118,7 @@ def play_round(
 def recorded(
     environment: Environment, policy: Policy, keys: RunKeys, carry: Carry, t: Array, recorders: Recorders
 ) -> dict[str, Any]:
-    """What is recorded of one run after round t besides the visits: by the environment and by the recorders."""
+    """The records of one run after round t besides the visits: of the environment and of the recorders."""
     policy, state = unwrapped(_seeing(policy, keys), carry.policy)
     asked = {name: recorder(carry.environment, state, t, policy) for name, recorder in recorders.items()}
     dynamic = {} if carry.dynamic is None else records_of(environment, carry.dynamic, t)
@@ -146,11 +146,11 @@ def play_chunk(
         rounds outside the chunk is 0.
       length: rounds to play.
       plays: M, arms played in a round.
-      recorders: what else is recorded at `times`, name to function.
+      recorders: further records at `times`, name to function.
 
     Returns:
-      The carry afterwards; the visits [N, K, S, R] at `times`; by name what the environment declares and what the
-      recorders returned, [N, .., R].
+      The carry afterwards; the visits [N, K, S, R] at `times`; by name the records of the environment
+      and of the recorders, [N, .., R].
     """
     last = first + length - 1
 
@@ -161,21 +161,21 @@ def play_chunk(
         return following
 
     def until(loop: tuple[Carry, Array], time: Array) -> Any:
-        """Play until this time is reached, or for a zero the rest of the chunk; what is seen then."""
+        """Play until this time, or to the end of the chunk for a zero, and return the records."""
         carry, done = loop
         due = (done < time) & (time <= last)
         stop = jnp.where(due, time, jnp.where(time == 0, last, done))
         carry = jax.lax.fori_loop(0, stop - done, lambda n, carry: round_of_all(done + 1 + n, carry), carry)
-        found = carry.visits, of_all(stop, carry)
-        return (carry, stop), jax.tree.map(lambda leaf: jnp.where(due, leaf, jnp.zeros_like(leaf)), found)
+        records = carry.visits, of_all(stop, carry)
+        return (carry, stop), jax.tree.map(lambda leaf: jnp.where(due, leaf, jnp.zeros_like(leaf)), records)
 
     def of_all(t: Array, carry: Carry) -> dict[str, Any]:
         if not recorders and carry.dynamic is None and members.records(environment) is None:
             return {}
-        found: dict[str, Any] = over_runs(
+        record: dict[str, Any] = over_runs(
             lambda keys, carry: recorded(environment, policy, keys, carry, t, recorders or {})
         )(keys, carry)
-        return found
+        return record
 
     (carry, _), (visits, record) = jax.lax.scan(until, (carry, first - 1), times)
     return carry, visits, record
@@ -191,12 +191,12 @@ def advance(
     times: ArrayLike | None = None,
     plays: int = 1,
 ) -> tuple[Carry, Array]:
-    """`play_chunk`, compiled once per policy type, shapes and plays; the carry given is used up.
+    """`play_chunk`, compiled once per policy type, shapes and plays; its carry is donated and must not be used again.
 
     Args:
       environment, policy: one of each.
       keys: of `run_keys(key, runs)`, or with its `scenario` for a scenario's own random numbers.
-      carry: of `initial_carry`, or returned before.
+      carry: of `initial_carry`, or returned by the last call.
       first: number of the first round, from 1.
       length: rounds to play.
       times: [N], rounds to record, increasing, zeros only at the end; the result for zeros and for rounds outside the
@@ -225,7 +225,7 @@ def advance(
     if times is not None and not isinstance(times, jax.core.Tracer):
         check_numbers("times", times)
         if (np.diff(np.trim_zeros(np.asarray(times), "b"), prepend=0) <= 0).any():
-            raise ValueError(f"times: {shown(times)} do not increase; give them in order, zeros only at the end")
+            raise ValueError(f"times: {excerpt(times)} do not increase; give them in order, zeros only at the end")
     due = jnp.zeros(0, jnp.int32) if times is None else jnp.asarray(times, jnp.int32)
     try:
         carry, visits, _ = _advance(

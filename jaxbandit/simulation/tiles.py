@@ -1,4 +1,4 @@
-"""Tiles: the runs that the devices play at a time, and the compiled programs that play them."""
+"""Tiles: the runs that the devices play at a time, and their compiled programs."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ class ProgramKey:
     scenarios: int
     variants: int
     together: int
-    blocks: int  # equal parts of a device's runs that it plays one after the other
+    blocks: int  # equal parts of a device's runs, played one after the other
     plays: int
-    recorded: tuple[tuple[str, Any], ...]  # name, and for each of its arrays the number of axes of one run
-    code: tuple[str, ...] | None  # of `Traced.code`; it covers the recorders, too
+    recorded: tuple[tuple[str, Any], ...]  # name, and the number of axes of each of its arrays for one run
+    code: tuple[str, ...] | None  # of `Traced.code`, which includes the recorders
     look_for_nan: bool
-    independent: bool  # whether the keys, too, have an axis of scenarios
+    independent: bool  # whether the keys have an axis of scenarios
     recorders: Mapping[str, Any] = field(compare=False)
 
 
@@ -50,7 +50,7 @@ def _program(chunk: ProgramKey) -> Compiled:
     rounds = _over_blocks(partial(play_chunk, plays=chunk.plays, recorders=chunk.recorders), chunk.blocks)
 
     def over_lanes(function: Any, together: int, in_axes: tuple[int | None, ...]) -> Any:
-        """Of an environment, a policy, keys and what else is mapped over `in_axes`."""
+        """A function of an environment, a policy, keys and further arguments, mapped over `in_axes`."""
         over_variants = _over_axis(function, variants, together, (None, 0, None, *in_axes))
         of_keys = 0 if chunk.independent else None
         return _over_axis(over_variants, scenarios, together // variants, (0, None, of_keys, *in_axes))
@@ -60,8 +60,8 @@ def _program(chunk: ProgramKey) -> Compiled:
 
     def on_devices(body: Any) -> Any:
         def part(environment: Any, policy: Any, keys: RunKeys, carry: Carry, first: Array, *rest: Array) -> Any:
-            # Every chunk makes the carry of the first round, too, and drops it unless it is the first chunk. That costs
-            # less than a round, and a program of its own for the beginning would have to be compiled.
+            # Every chunk computes the initial carry, and uses it only in the first chunk. That costs less than a round,
+            # and saves the compilation of a separate program.
             initial = begin(environment, policy, keys)
             carry = jax.tree.map(lambda new, old: jnp.where(first == 1, new.astype(old.dtype), old), initial, carry)
             return body(environment, policy, keys, carry, first, *rest)
@@ -82,7 +82,7 @@ def _program(chunk: ProgramKey) -> Compiled:
 
 
 def _over_blocks(chunk: Any, blocks: int) -> Any:
-    """`play_chunk`, but all its rounds for one part of the runs, then for the next: the carry stays in the cache."""
+    """`play_chunk` for one block of runs after the other, so that the carry stays in the cache."""
 
     def apart(leaf: Array) -> Array:
         return jnp.moveaxis(leaf.reshape(*leaf.shape[:-1], blocks, leaf.shape[-1] // blocks), -2, 0)
@@ -90,23 +90,23 @@ def _over_blocks(chunk: Any, blocks: int) -> Any:
     def joined(leaf: Array) -> Array:
         return jnp.moveaxis(leaf, 0, -2).reshape(*leaf.shape[1:-1], blocks * leaf.shape[-1])
 
-    def each(environment: Any, policy: Any, keys: RunKeys, carry: Carry, *rest: Array) -> Any:
+    def block_by_block(environment: Any, policy: Any, keys: RunKeys, carry: Carry, *rest: Array) -> Any:
         parts = jax.tree.map(apart, (keys, carry))
         return jax.tree.map(joined, jax.lax.map(lambda part: chunk(environment, policy, *part, *rest), parts))
 
-    return chunk if blocks == 1 else each
+    return chunk if blocks == 1 else block_by_block
 
 
 def _over_axis(function: Any, size: int, together: int, in_axes: tuple[int | None, ...]) -> Any:
     """`jax.vmap` of `function`, but over at most `together` entries at a time: arrays larger than the cache are slow.
 
-    An axis of size 1 is taken off and put back, because a program that carries it along loses a fifth of its speed.
+    An axis of size 1 is removed and restored, because a program with it is a fifth slower.
 
     Args:
       function: of the arguments without the axis.
       size: the length of the axis (scenarios or variants).
-      together: how many entries may be computed at a time.
-      in_axes: for each argument 0, the axis that is mapped, or None, all entries share the argument.
+      together: the number of entries that may be computed at a time.
+      in_axes: for each argument 0 if its first axis is mapped, or None if all entries share it.
     """
     if together >= size > 1:
         return jax.vmap(function, in_axes=in_axes, axis_size=size)
@@ -127,7 +127,7 @@ def _over_axis(function: Any, size: int, together: int, in_axes: tuple[int | Non
 
 
 def _carry_of_one(request: Request, label: str) -> Carry:
-    """Shapes and types of what one run of a policy carries."""
+    """The shapes and types of the carry of one run of a policy."""
     state = request.traced.environment.shapes.state
     visits: Any = jax.ShapeDtypeStruct(request.counted, jnp.int32)
     first_nan: Any = jax.ShapeDtypeStruct((), jnp.int32) if _looks_for_nan(request, label) else None
@@ -137,12 +137,12 @@ def _carry_of_one(request: Request, label: str) -> Carry:
 
 
 def _looks_for_nan(request: Request, label: str) -> bool:
-    """Whether NaN among a policy's scores is looked for; tests show that the library's policies make none."""
+    """Whether to look for NaN among a policy's scores; tests show that the library's policies have none."""
     return not request.traced.policies[label].fixed
 
 
 def _last_by_runs(leaf: Any) -> P:
-    """The leaf's last axis is divided among the devices."""
+    """The sharding that divides the leaf's last axis among the devices."""
     return P(*[None] * (leaf.ndim - 1), "runs")
 
 
@@ -160,15 +160,15 @@ class Tile:
         chance = keys_of_scenarios(request.key, numbers, arms, names)
         self.keys = _put(plan.mesh, chance, divided=True)
         self.environment, self.policies = (
-            _put(plan.mesh, jax.tree.map(_of_usual_type, each), divided=False)
-            for each in (request.environment, request.players)
+            _put(plan.mesh, jax.tree.map(_of_usual_type, part), divided=False)
+            for part in (request.environment, request.players)
         )
         self.carries = {}
         for label in request.policies:
             leaves, structure = jax.tree.flatten(_carry_of_one(request, label))
             if resume is not None and len(leaves) != len(resume.carry[label]):
                 raise ValueError(f"resume: the state of {label!r} had another form in the version that made the result")
-            if resume is None:  # the program begins by itself
+            if resume is None:  # the program makes the initial carry
                 lanes = len(request.scenarios), request.variants[label]
                 values = [np.zeros((*lanes, *leaf.shape, plan.width), leaf.dtype) for leaf in leaves]
             else:
@@ -176,12 +176,12 @@ class Tile:
             self.carries[label] = _put(plan.mesh, jax.tree.unflatten(structure, values), divided=True)
 
     def compile(self, label: str) -> Callable[[], None]:
-        """Trace and lower what plays a policy now; what is returned compiles it, in any thread."""
+        """Trace and lower the program of a policy now; the function returned compiles it, in any thread."""
         with reading(self.request.traced.code(label)):
             return self._program(label).ahead(*self._arguments(label, 1, 1, []))
 
     def play(self, label: str, first: int, length: int, times: np.ndarray) -> tuple[Array, dict[str, Array]]:
-        """Let the devices play a chunk; the visits and what the recorders made, perhaps not yet computed.
+        """Start a chunk on the devices; return the visits and the other records, perhaps not yet computed.
 
         Args:
           times: the rounds of the chunk that are recorded.
@@ -192,9 +192,9 @@ class Tile:
         return visits, recorded
 
     def first_nan(self, label: str) -> np.ndarray | None:
-        """[C, V, runs], the first round in which a score was NaN, 0 for none; None if NaN is not looked for."""
-        found = self.carries[label].first_nan
-        return None if found is None else to_host(found)[..., : self.size]
+        """[C, V, runs], the first round with a NaN score, 0 for none; None if NaN is not looked for."""
+        rounds = self.carries[label].first_nan
+        return None if rounds is None else to_host(rounds)[..., : self.size]
 
     def _program(self, label: str) -> Compiled:
         request, plan = self.request, self.plan
@@ -206,7 +206,7 @@ class Tile:
             blocks=plan.blocks,
             plays=request.plays,
             recorded=tuple(
-                (name, jax.tree.map(lambda leaf: len(leaf.shape), each)) for name, each in request.shapes[label].items()
+                (name, jax.tree.map(lambda leaf: len(leaf.shape), tree)) for name, tree in request.shapes[label].items()
             ),
             code=request.traced.code(label),
             look_for_nan=_looks_for_nan(request, label),
@@ -216,22 +216,22 @@ class Tile:
         return _program(chunk)
 
     def _arguments(self, label: str, first: int, length: int, times: Any) -> tuple[Any, ...]:
-        due = np.zeros(self.plan.slots + 1, np.int32)  # the rest of the chunk is played for the last zero
+        due = np.zeros(self.plan.slots + 1, np.int32)  # the last zero stands for the rest of the chunk
         due[: len(times)] = times
-        given = self.environment, self.policies[label], self.keys, self.carries[label]
-        return *given, np.int32(first), due, np.int32(length)
+        leading = self.environment, self.policies[label], self.keys, self.carries[label]
+        return *leading, np.int32(first), due, np.int32(length)
 
 
 def _of_usual_type(leaf: Any) -> np.ndarray:
-    """The leaf in the type that JAX would give it, converted by NumPy, because JAX would compile a program for it."""
+    """The leaf in the default type of JAX, converted by NumPy, because JAX would compile a program for it."""
     return np.asarray(leaf, jax.dtypes.canonicalize_dtype(np.asarray(leaf).dtype))
 
 
 def _put(mesh: Mesh, tree: Any, divided: bool) -> Any:
     """The tree on all devices of the mesh: divided along the runs, or whole on each.
 
-    Where the mesh has devices of several processes, each process holds the whole tree and gives its own devices their
-    part.
+    Where the mesh has devices of several processes, each process holds the whole tree and passes its own devices
+    their part.
     """
     leaves, structure = jax.tree.flatten(tree)
     shardings = [NamedSharding(mesh, _last_by_runs(leaf) if divided else P()) for leaf in leaves]

@@ -8,7 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxbandit.arguments import has, integer, path, shown, truth
+from jaxbandit.arguments import excerpt, has, integer, path, truth
 from jaxbandit.base import Environment, Policy
 from jaxbandit.members import has_methods
 from jaxbandit.simulation.asking.request import check as check_request
@@ -30,7 +30,7 @@ def check_space(space: Space) -> Environment:
     except ValueError as error:
         raise ValueError(f"space.{error}") from error
     if least.code == most.code:
-        raise ValueError(f"space: {shown(space)} has one point only; widen the range of one of its numbers")
+        raise ValueError(f"space: {excerpt(space)} has one point only; widen the range of one of its numbers")
     return middle.arms
 
 
@@ -39,7 +39,7 @@ def check_policies(
 ) -> dict[str, Policy]:
     """Policies by label, or a ValueError that begins with the argument unless all of them can play the arms."""
     if not isinstance(policies, Mapping) or not policies:
-        raise ValueError(f"{argument}: {shown(policies)}; give a dict from label to policy")
+        raise ValueError(f"{argument}: {excerpt(policies)}; give a dict from label to policy")
     for label, policy in policies.items():
         if isinstance(policy, list | tuple) and not has_methods(policy, "scores"):
             raise ValueError(f"{argument}[{label!r}]: a list of variants; give each a label of its own")

@@ -32,7 +32,7 @@ class Piece(NamedTuple):
 
 
 def of_all_runs(asked: dict[str, Any]) -> dict[str, Any]:
-    """What was asked for, whichever the runs."""
+    """The part of the request that does not depend on the runs."""
     kept = {name: value for name, value in asked.items() if name not in ("runs", "first_run")}
     return kept | {"scenarios": dict(kept["scenarios"])}
 

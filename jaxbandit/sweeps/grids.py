@@ -8,7 +8,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from jaxbandit.arguments import list_of, shown
+from jaxbandit.arguments import excerpt, list_of
 from jaxbandit.results.named_axes import NAMES, installed
 from jaxbandit.results.result import Result
 from jaxbandit.sweeps.tasks import Options
@@ -66,11 +66,11 @@ def _name_of(value: Any) -> str:
 def _check_call(make: Callable[..., Options], axes: Iterable[str]) -> None:
     """Raise ValueError unless `make` can be called with these arguments by name."""
     if not callable(make):
-        raise ValueError(f"make: {shown(make)} is not a function that makes the arguments of simulate")
+        raise ValueError(f"make: {excerpt(make)} is not a function that makes the arguments of simulate")
     try:
         inspect.signature(make).bind(**dict.fromkeys(axes))
     except TypeError:
-        raise ValueError(f"make: {shown(make)} does not take the arguments {', '.join(axes)}") from None
+        raise ValueError(f"make: {excerpt(make)} does not take the arguments {', '.join(axes)}") from None
     except ValueError:  # a function that is not written in Python has no signature, but may take them
         pass
 
@@ -106,7 +106,7 @@ def to_xarray(results: Mapping[str, Result], **axes: Iterable[Any]) -> xarray.Da
     ({'scale': 2, 'exponent': 3}, True)
     """
     if not isinstance(results, Mapping) or not all(isinstance(result, Result) for result in results.values()):
-        raise ValueError(f"results: {shown(results)} is not a dict of results; give what sweep returns")
+        raise ValueError(f"results: {excerpt(results)} is not a dict of results; give what sweep returns")
     lists = {axis: list_of(axis, values) for axis, values in axes.items()}
     for axis, values in lists.items():
         if not values:
@@ -115,7 +115,7 @@ def to_xarray(results: Mapping[str, Result], **axes: Iterable[Any]) -> xarray.Da
             raise ValueError(f"{axis}: two values are the same as text; give values that differ, as grid needs them")
     names = list(grid(lambda **values: {}, **lists))
     if missing := [name for name in names if name not in results]:
-        raise ValueError(f"results: there is no case {missing[0]!r}; it has {shown(', '.join(results))}")
+        raise ValueError(f"results: there is no case {missing[0]!r}; it has {excerpt(', '.join(results))}")
     package = installed("xarray")
     data = [results[name].to_xarray() for name in names]
     data = [case.rename({axis: f"recorded_{axis}" for axis in lists if axis in case.data_vars}) for case in data]

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from jaxbandit.arguments import integer, number, shown, truth
+from jaxbandit.arguments import excerpt, integer, number, truth
 from jaxbandit.arguments import path as as_path
 from jaxbandit.interruption import CtrlC, stop_if_interrupted
 from jaxbandit.results.result import Result
@@ -35,7 +35,7 @@ def sweep(
     every: float = 30.0,
     progress: bool = True,
 ) -> dict[str, Result]:
-    """Simulate every case into a folder: skip what is finished, continue what was stopped, refuse what has changed.
+    """Simulate every case into a folder: skip finished cases, and continue stopped ones; changed ones are an error.
 
     The counts are those of `simulate` with the same arguments, bit for bit, however often the sweep was interrupted and
     whatever executor played it. Runs may be added later: 1,000 now and `runs=10_000` tomorrow plays the other 9,000.
@@ -49,7 +49,7 @@ def sweep(
 
     Args:
       cases: name to the arguments of `simulate` (except `progress` and `resume`). `grid` makes them from axes.
-      folder: created if missing. While one sweep uses it, a second one is refused.
+      folder: created if missing. A second sweep into it at the same time is an error.
       executor: a `concurrent.futures.Executor` whose workers see the folder; each task is a block of runs of a case.
       block: runs of a file and of a task; give fewer for more workers.
       every: seconds between two files of a block.
@@ -60,7 +60,7 @@ def sweep(
 
     Raises:
       ValueError: an argument is wrong or has changed (which one), or a file is damaged or foreign (its name).
-      OSError: the folder cannot be written, or another sweep is at work on it (BlockingIOError).
+      OSError: the folder cannot be written, or another sweep is writing to it (BlockingIOError).
       RuntimeError: a worker of the executor died.
       KeyboardInterrupt: by Ctrl-C.
 
@@ -81,7 +81,8 @@ def sweep(
             truth("progress", progress)
             if executor is not None and not isinstance(executor, Executor):
                 raise ValueError(
-                    f"executor: {shown(executor)} is not a concurrent.futures.Executor; for Dask, client.get_executor()"
+                    f"executor: {excerpt(executor)} is not a concurrent.futures.Executor; for Dask give "
+                    "client.get_executor()"
                 )
             requests = _check(cases, executor)
             check_memory("cases", list(requests.values()), playing=False)
@@ -125,12 +126,12 @@ def _check(cases: Mapping[str, Options], executor: Executor | None) -> dict[str,
     requests, known = {}, inspect.signature(check).parameters
     for name, options in cases.items():
         if not isinstance(name, str) or not isinstance(options, Mapping):
-            raise ValueError(f"cases[{shown(name)}]: give a text and a dict of the arguments of simulate")
+            raise ValueError(f"cases[{excerpt(name)}]: give a text and a dict of the arguments of simulate")
         for argument in options:
             if argument in ("progress", "resume"):
                 raise ValueError(f"cases[{name!r}]: {argument} is the sweep's own; leave it out")
             if argument not in (*known, *CUTTING):
-                raise ValueError(f"cases[{name!r}]: {shown(argument)} is not an argument of simulate")
+                raise ValueError(f"cases[{name!r}]: {excerpt(argument)} is not an argument of simulate")
         for argument in ("scenarios", "policies"):
             if argument not in options:
                 raise ValueError(f"cases[{name!r}]: {argument} is missing")

@@ -1,4 +1,4 @@
-"""Arms whose mean rewards depend on the round: levels with breaks, a sinusoid, a table of rewards."""
+"""Non-stationary Bernoulli arms: piecewise constant means, a sinusoid, an adversary's table of rewards."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from jaxbandit.sums import TwoFloats
 
 
 class ChangingState(NamedTuple):
-    """What the player last saw of the arms of one run."""
+    """The states of the arms of one run that the player last saw."""
 
     shown: Array  # [K] int32, the state each arm last showed; 0 before that
 
@@ -35,16 +35,16 @@ class ChangingState(NamedTuple):
 class ChangingArms:
     """Arms that pay 0 or 1, independently in every round, with probabilities of 1 that depend on the round.
 
-    The probabilities of round t are means_now(state, t). What an arm pays depends on the run, the arm and the round
-    alone, whatever is played: policies are compared on common random numbers.
+    The probabilities of round t are means_now(state, t). The reward of an arm depends only on the run, the arm and the
+    round, whatever was played before: policies are compared on common random numbers.
 
     Build it with `piecewise`, `sinusoid` or `rewards_table`, which check their arguments.
 
     Fields:
       segments: the means in each segment of the rounds.
-      thresholds: [L, K] uint32, which draw from them.
-      hindsight: two times [L] float32, for a table of rewards: by how much the best single arm of the rounds so far
-        falls short of the best arms of each of them; None elsewhere.
+      thresholds: [L, K] uint32, for draws from them.
+      hindsight: two arrays [L] float32, for a table of rewards: the cumulative reward of the best arm of every round
+        minus that of the best fixed arm so far; None elsewhere.
     """
 
     declares: ClassVar = Declares(pairing="round", problem="changing")
@@ -65,7 +65,7 @@ class ChangingArms:
 
     @property
     def variation(self) -> float:
-        """The sum over rounds of the largest change of a mean, which is what is spent of a variation budget.
+        """The sum over rounds of the largest change of a mean: the part of a variation budget that is spent.
 
         >>> round(piecewise([3000, 5000], [[0.5, 0.3], [0.5, 0.9], [0.5, 0.4]]).variation, 9)
         1.1
@@ -89,27 +89,27 @@ class ChangingArms:
         return self.segments.means_now(t)
 
     def best_arm_falls_short(self, t: Array) -> TwoFloats | None:
-        """By how much the best single arm of t rounds falls short of the best arms of each; None but for a table."""
+        """The best arms of t rounds, each in its round, minus the best fixed arm; None unless there is a table."""
         if self.hindsight is None:
             return None
         return TwoFloats(*(row(part, jnp.maximum(t, 1) - 1).astype(float) for part in self.hindsight))
 
     def validate(self, task: Task) -> None:
-        """Raise ValueError for another horizon than that of the arms, and for several plays of arms with a table."""
+        """Raise ValueError for a horizon other than that of the arms, and for several plays of arms with a table."""
         check_horizon(task, self.segments.horizon)
         if self.hindsight is not None and task.plays > 1:
             raise ValueError(f"plays: {task.plays}; a table of rewards is for one play a round")
 
     def numbers(self) -> dict[str, float | list[int]]:
-        """What a result tells of the arms."""
+        """Numbers for the result: the variation and the breaks."""
         return facts(self.breaks, self.variation)
 
     def init(self, key: Array) -> ChangingState:
-        """No arm has shown anything yet."""
+        """The state before the first round."""
         return ChangingState(jnp.zeros(self.segments.means.shape[-1], jnp.int32))
 
     def step(self, key: Array, state: ChangingState, arms: Array, t: Array) -> tuple[ChangingState, Feedback]:
-        """Play `arms` [M] int32, distinct, in round `t`: what they have shown by then, and what the player sees."""
+        """Play `arms` [M] int32, distinct, in round `t`; return the new state and what the player sees."""
         bits = draws.play_bits(key, arms, jnp.broadcast_to(t, arms.shape))
         states = draws.choose(bits, row(self.thresholds, self.segments.number(t))[:, None], arms)
         following = ChangingState(state.shown.at[arms].set(states))
@@ -122,10 +122,10 @@ def piecewise(breaks: ArrayLike, levels: ArrayLike, horizon: int | None = None) 
     Args:
       breaks: [B] integers, increasing, from 2: the first round of each level but the first.
       levels: [B + 1, K], K >= 2, in [0, 1].
-      horizon: how many rounds will be played, which `means` averages over; None if the last level has no end.
+      horizon: the number of rounds, over which `means` averages; None if the last level has no end.
 
     Raises:
-      ValueError: the argument and what is wrong with it; from `simulate`, if it is asked for another horizon.
+      ValueError: the argument and what is wrong with it; from `simulate`, for another horizon.
 
     Source: Garivier and Moulines 2011, section 1.
 
@@ -141,16 +141,16 @@ def piecewise(breaks: ArrayLike, levels: ArrayLike, horizon: int | None = None) 
 def sinusoid(horizon: int, budget: float, amplitude: float = 0.3, until: float = 1.0) -> ChangingArms:
     """Two Bernoulli arms with means 1/2 +- amplitude sin(budget pi t / (2 amplitude until horizon)).
 
-    The swings spend the variation budget by round until * horizon; then the means stay as they are.
+    The swings spend the variation budget by round until * horizon; after that the means are constant.
 
     Args:
-      horizon: how many rounds will be played; all means are kept, in 32 bytes a round.
+      horizon: the number of rounds; all means are kept, in 32 bytes a round.
       budget: V, from 1/2 to amplitude until horizon, so that a half swing takes two rounds or more.
       amplitude: in (0, 1/2].
       until: in (0, 1].
 
     Raises:
-      ValueError: the argument and what is wrong with it; from `simulate`, if it is asked for another horizon.
+      ValueError: the argument and what is wrong with it; from `simulate`, for another horizon.
 
     Source: Besbes, Gur and Zeevi 2014, section 5, with amplitude 0.3, and until = 1/3 in their second instance.
 
@@ -179,14 +179,14 @@ def rewards_table(rewards: ArrayLike, draw: bool = False) -> ChangingArms:
     With `draw=True` an entry between 0 and 1 is a probability: arm k pays 1 with probability rewards[t-1, k], else 0,
     never the fraction itself. One arm is played a round. `metrics.regret` is the regret
     against the best single arm in hindsight: the largest sum of a column of the table up to t, minus the entries
-    of the arms played. Such a regret may be negative. The dynamic regret is recorded, too.
+    of the arms played. This regret may be negative. The dynamic regret is recorded, too.
 
     Args:
-      rewards: [n, K], K >= 2, for n rounds: 0 or 1, with `draw` in [0, 1]; 16 K + 8 bytes a round are kept.
-      draw: whether entries are probabilities with which 1 is paid.
+      rewards: [n, K], K >= 2, for n rounds: 0 or 1, or in [0, 1] with `draw`; 16 K + 8 bytes a round are kept.
+      draw: whether entries are the probabilities of a reward of 1.
 
     Raises:
-      ValueError: the argument and what is wrong with it; from `simulate`, if it is asked for another horizon than n.
+      ValueError: the argument and what is wrong with it; from `simulate`, if its horizon is not n.
 
     Source: Auer, Cesa-Bianchi, Freund and Schapire 2002, section 2.
 
@@ -206,10 +206,10 @@ def rewards_table(rewards: ArrayLike, draw: bool = False) -> ChangingArms:
 
 
 def check_budget(budget: float, horizon: int, arms: int) -> float:
-    """A variation budget as a number.
+    """Return the variation budget as a number.
 
     Raises:
-      ValueError: arms can hardly change with it, or cannot spend it.
+      ValueError: the budget is below 1/K, or the arms cannot spend it.
     """
     budget = number("budget", budget)
     if not 1 / arms <= budget <= horizon / arms:
@@ -221,7 +221,7 @@ def check_budget(budget: float, horizon: int, arms: int) -> float:
 
 
 def _thresholds(means: np.ndarray, name: str) -> np.ndarray:
-    """Thresholds of 32 bits [L, K] that draw the state 1 with these probabilities [L, K]."""
+    """Thresholds of 32 bits [L, K] for draws of state 1 with these probabilities [L, K]."""
     return chains.thresholds(np.stack([1 - means, means], axis=-1), name)[..., 0]
 
 

@@ -27,28 +27,28 @@ from jaxbandit.sums import TwoFloats
 
 
 class ChangingChainState(NamedTuple):
-    """Where the arms of one run stand, and what the player last saw of them."""
+    """The states of the arms of one run, and those that the player last saw."""
 
     states: Array  # [K] int32
-    shown: Array | None  # [K] int32, the state each arm last showed; None where that is the state in which it is
+    shown: Array | None  # [K] int32, the state each arm last showed; None for rested arms, which are still in it
 
 
 @pytree
 class ChangingMarkovArms:
     """Arm k moves by transition[b, k] in segment b of the rounds, shows its new state s' and pays reward[k, s'].
 
-    Rested arms stand still while they are not played, whatever segment it is; `restless` ones move in every round,
-    played or not, and show themselves where they are played. An arm keeps its state when the matrices change.
+    Rested arms move only when they are played, in every segment; `restless` ones move in every round, and show their
+    states when they are played. An arm keeps its state when the matrices change.
 
-    What an arm's move draws depends on the run, the arm and the round alone.
+    The random numbers of a move depend only on the run, the arm and the round.
 
-    `means_now` has the stationary means of the matrices in force, which is what a play pays on average once an arm has
-    forgotten the segment before; the dynamic regret is measured against the largest of them.
+    `means_now` has the stationary means of the current matrices, which are the mean rewards of a play once an arm has
+    mixed; the dynamic regret is measured against the largest of them.
 
     Build it with `changing_markov`, which checks its arguments.
 
-    Fields: `segments`, which hold the stationary means; `transition` [L, K, S, S], `reward` [K, S], `initial` [K, S]
-    and the thresholds that draw from them, as in `MarkovArms`; `restless`, static.
+    Fields: `segments`, with the stationary means; `transition` [L, K, S, S], `reward` [K, S], `initial` [K, S]
+    and the thresholds for draws from them, as in `MarkovArms`; `restless`, static.
     """
 
     declares: ClassVar = Declares(pairing="round", problem="changing")
@@ -85,21 +85,21 @@ class ChangingMarkovArms:
         return self.segments.means_now(t)
 
     def validate(self, task: Task) -> None:
-        """Raise ValueError for another horizon than the one that the arms were made for."""
+        """Raise ValueError for a horizon other than that of the arms."""
         check_horizon(task, self.segments.horizon)
 
     def numbers(self) -> dict[str, float | list[int]]:
-        """What a result tells of the arms."""
+        """Numbers for the result: the variation and the breaks."""
         return facts(self.breaks, self.variation)
 
     def init(self, key: Array) -> ChangingChainState:
-        """Where the arms of the run with this environment key stand before the first round."""
+        """The state before the first round of the run with this environment key."""
         every = self._arms()
         first = draws.choose(draws.play_bits(key, every, jnp.zeros_like(every)), self.initial_thresholds)
         return ChangingChainState(first, first if self.restless else None)
 
     def step(self, key: Array, state: ChangingChainState, arms: Array, t: Array) -> tuple[ChangingChainState, Feedback]:
-        """Play `arms` [M] int32, distinct, in round `t`: where all arms stand afterwards, and what the player sees."""
+        """Play `arms` [M] int32, distinct, in round `t`; return the new state and what the player sees."""
         thresholds = row(self.transition_thresholds, self.segments.number(t))
         visible = state.states if state.shown is None else state.shown
         before = visible[arms]
@@ -135,14 +135,14 @@ def changing_markov(
     Args:
       breaks: [B] integers, increasing, from 2: the first round of each segment but the first.
       transition: [B + 1, K, S, S], row-stochastic, K >= 2, S from 2 to 64; every arm with a single recurrent class.
-      reward: [S] or [K, S], what the state moved to pays; not all equal.
+      reward: [S] or [K, S], reward of the new state; not all equal.
       initial_state: every arm's state before the first round: an integer, [K] integers, or "stationary" (drawn from
         the stationary law of its first matrix, by the run's key).
-      restless: whether arms also move where they are not played.
-      horizon: how many rounds will be played, which `means` averages over; None if the last segment has no end.
+      restless: whether arms also move in rounds in which they are not played.
+      horizon: the number of rounds, over which `means` averages; None if the last segment has no end.
 
     Raises:
-      ValueError: the argument and what is wrong with it; from `simulate`, if it is asked for another horizon.
+      ValueError: the argument and what is wrong with it; from `simulate`, for another horizon.
 
     >>> slow = [[0.99, 0.01], [0.01, 0.99]]
     >>> arms = changing_markov([50], [[slow, [[0.5, 0.5], [0.4, 0.6]]], [[[0.5, 0.5], [0.4, 0.6]], slow]], (0, 1))

@@ -1,4 +1,4 @@
-"""The arms of a lower bound for arms that change: in each batch of rounds one of them, drawn by chance, is better."""
+"""The arms of a lower bound for non-stationary bandits: in each batch of rounds one random arm is better."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from jaxbandit.sums import TwoFloats
 
 
 class LowerBoundState(NamedTuple):
-    """What the player last saw of the arms of one run, and which of them is better."""
+    """The states of the arms of one run that the player last saw, and the better arm."""
 
     shown: Array  # [K] int32, the state each arm last showed; 0 before that
     better: Array  # int32, the better arm of the next round
@@ -26,7 +26,7 @@ class LowerBoundState(NamedTuple):
 
 @pytree
 class LowerBoundArms:
-    """Arms that pay 1 with probability 1/2, but for one in each batch of rounds, with 1/2 + gap; else 0.
+    """Bernoulli arms with mean 1/2, except for one arm in each batch of rounds, with mean 1/2 + gap.
 
     The better arm of a batch is drawn from the run's key, uniformly. The dynamic regret is gap times the number of
     rounds in which it was not among the arms played.
@@ -35,11 +35,11 @@ class LowerBoundArms:
 
     Fields:
       gap: a number.
-      batch: how many rounds a batch has.
-      horizon: for how many rounds the arms were made.
-      thresholds: [2] uint32, which draw the state 1 of the other arms, and of the better one.
-      chances: two times [2] float32, the probability with which the better arm pays 1, and that of the others.
-      choice: [K - 1] uint32, thresholds that draw the better arm.
+      batch: the number of rounds of a batch.
+      horizon: the number of rounds for which the arms were made.
+      thresholds: [2] uint32, for draws of state 1, of the other arms and of the better one.
+      chances: two arrays [2] float32, the means of the better arm and of the others.
+      choice: [K - 1] uint32, thresholds for the draw of the better arm.
       count: K, static.
     """
 
@@ -65,11 +65,11 @@ class LowerBoundArms:
 
     @property
     def variation(self) -> float:
-        """What is spent of the budget at most, where the better arm changes after every batch."""
+        """The largest possible variation, spent if the better arm changes after every batch."""
         return float(self.gap) * len(self.breaks)
 
     def means(self) -> np.ndarray:
-        """Mean reward of a play of each arm, [K] float64 on the host: all arms are alike before chance has chosen.
+        """Expected reward of a play of each arm before the better arms are drawn, [K] float64: all are equal.
 
         >>> lower_bound_instance(10_000, 3).means().round(6).tolist()
         [0.510527, 0.510527]
@@ -83,19 +83,19 @@ class LowerBoundArms:
         return TwoFloats(jnp.where(is_better, high[0], high[1]), jnp.where(is_better, low[0], low[1]))
 
     def validate(self, task: Task) -> None:
-        """Raise ValueError for another horizon than the one that the arms were made for."""
+        """Raise ValueError for a horizon other than that of the arms."""
         check_horizon(task, self.horizon)
 
     def numbers(self) -> dict[str, float | list[int]]:
-        """What a result tells of the arms."""
+        """Numbers for the result: the variation and the breaks."""
         return facts(self.breaks, self.variation)
 
     def init(self, key: Array) -> LowerBoundState:
-        """No arm has shown anything yet; the better arm of the first batch is drawn."""
+        """The state before the first round, with the better arm of the first batch."""
         return LowerBoundState(jnp.zeros(self.count, jnp.int32), self._better(key, jnp.int32(1)))
 
     def step(self, key: Array, state: LowerBoundState, arms: Array, t: Array) -> tuple[LowerBoundState, Feedback]:
-        """Play `arms` [M] int32, distinct, in round `t`: what they have shown by then, and what the player sees."""
+        """Play `arms` [M] int32, distinct, in round `t`; return the new state and what the player sees."""
         bits = draws.play_bits(key, arms, jnp.broadcast_to(t, arms.shape))
         others, of_better = jnp.asarray(self.thresholds)
         states = (bits >= jnp.where(arms == state.better, of_better, others)).astype(jnp.int32)
@@ -103,9 +103,9 @@ class LowerBoundArms:
         return following, Feedback(arms, state.shown[arms], states, states.astype(float), t)
 
     def _better(self, key: Array, t: Array) -> Array:
-        """The better arm of the batch that round t is in, int32."""
+        """The better arm of the batch of round t, int32."""
         batch = 1 + (t - 1) // jnp.asarray(self.batch, jnp.int32)
-        # the number beyond those of the arms draws which of them is better
+        # arm numbers end at K - 1, so that K is free for this draw
         bits = draws.play_bits(key, jnp.full(1, self.count), batch[None])
         return draws.choose(bits, jnp.asarray(self.choice)[None])[0]
 
@@ -117,12 +117,12 @@ def lower_bound_instance(horizon: int, budget: float, arms: int = 2) -> LowerBou
     uniformly, is better by min(sqrt(K / b) / 4, budget b / horizon).
 
     Args:
-      horizon: how many rounds will be played.
-      budget: of the variation, from 1 / K to horizon / K.
+      horizon: the number of rounds.
+      budget: the variation budget, from 1 / K to horizon / K.
       arms: K, at least 2.
 
     Raises:
-      ValueError: the argument and what is wrong with it; from `simulate`, if it is asked for another horizon.
+      ValueError: the argument and what is wrong with it; from `simulate`, for another horizon.
 
     Source: Besbes, Gur and Zeevi 2014, the arms in the proof of theorem 1.
 

@@ -1,4 +1,4 @@
-"""Segments: stretches of rounds in which arms pay the same on average."""
+"""Segments: intervals of rounds in which the means of the arms are constant."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from jaxbandit.arguments import LARGEST_INTEGER, as_floats, integer
 from jaxbandit.base import Task, pytree
 from jaxbandit.sums import TwoFloats
 
-FEW = 100  # breaks that a result keeps
+FEW = 100  # most breaks that a result keeps
 
 
 @pytree
 class Segments:
-    """Which of the segments a round is in, and the means of the arms in each.
+    """The segments of the rounds, and the means of the arms in each.
 
     Fields:
       means: [L, K] float64, mean reward of a play in each segment.
-      rest: [L, K] float32, what rounding to single precision takes off the means, so that differences between close
-        means keep their digits.
+      rest: [L, K] float32, the means minus their values in single precision, so that differences between close means
+        keep their digits.
       starts: [L] int32, the first round of each segment, the first of them 1; None where every round is a segment.
-      horizon: for how many rounds the segments were made; None where the last one has no end.
+      horizon: the number of rounds for which the segments were made; None if the last one has no end.
     """
 
     means: np.ndarray | Array
@@ -35,7 +35,7 @@ class Segments:
     horizon: int | Array | None = None
 
     def number(self, t: Array) -> Array:
-        """The number of the segment, from 0, that round t is in; rounds beyond the last one are in the last one."""
+        """The number of the segment of round t, from 0; rounds after the horizon belong to the last one."""
         if self.starts is None:
             return jnp.minimum(t, self.means.shape[0]) - 1
         return jnp.sum((jnp.asarray(self.starts) <= t).astype(jnp.int32)) - 1
@@ -47,13 +47,13 @@ class Segments:
         return TwoFloats(single.astype(float), row(self.rest, number).astype(float))
 
     def average(self) -> np.ndarray:
-        """The means averaged over all rounds, [K]; those of the last segment where it has no end."""
+        """The means averaged over all rounds, [K]; those of the last segment if it has no end."""
         means = np.asarray(self.means)
         return np.asarray(means[-1] if self.horizon is None else self.lengths @ means / self.lengths.sum())
 
     @property
     def lengths(self) -> np.ndarray:
-        """How many rounds each segment has, [L]; needs a horizon."""
+        """The number of rounds of each segment, [L]; needs a horizon."""
         if self.starts is None:
             return np.ones(len(self.means))
         return np.diff(np.append(np.asarray(self.starts), np.asarray(self.horizon) + 1)).astype(float)
@@ -67,19 +67,19 @@ class Segments:
 
     @property
     def variation(self) -> float:
-        """The sum over all changes of the largest change of a mean, which is what is spent of a variation budget."""
+        """The sum over rounds of the largest change of a mean: the part of a variation budget that is spent."""
         return float(np.abs(np.diff(np.asarray(self.means), axis=0)).max(1).sum())
 
 
 def check_horizon(task: Task, horizon: int | Array | None) -> None:
-    """Raise ValueError for a task with another horizon than the one that the arms were made for.
+    """Raise ValueError for a task whose horizon is not that of the arms.
 
     Raises:
-      ValueError: what the task has.
+      ValueError: both horizons.
     """
     if horizon is not None and int(horizon) != task.horizon:
         raise ValueError(
-            f"horizon: the arms were made for {int(horizon):,} rounds, and {task.horizon:,} are asked for; make them "
+            f"horizon: the arms were made for {int(horizon):,} rounds, and {task.horizon:,} will be played; make them "
             f"with horizon={task.horizon}"
         )
 
@@ -128,10 +128,10 @@ def starts_of(breaks: ArrayLike, levels: str, count: int, horizon: int | None) -
 
 
 def row(table: np.ndarray | Array, number: Array) -> Array:
-    """`table[number]` for a number that all runs share."""
+    """`table[number]` for a number that is the same in all runs."""
     return jax.lax.dynamic_index_in_dim(jnp.asarray(table), number, keepdims=False)
 
 
 def facts(breaks: np.ndarray, variation: float) -> dict[str, float | list[int]]:
-    """What a result tells of arms that change: no more than the first hundred breaks."""
+    """Numbers for the result of non-stationary arms, with at most the first hundred breaks."""
     return {"segments": len(breaks) + 1, "variation": variation, "breaks": breaks[:FEW].tolist()}

@@ -1,3 +1,3 @@
-"""Independent rewards with a law of real numbers, and the laws themselves."""
+"""Arms with i.i.d. rewards, and the laws of the rewards."""
 
 __all__: list[str] = []

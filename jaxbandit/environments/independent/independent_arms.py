@@ -1,4 +1,4 @@
-"""Arms with independent rewards without a finite table: Gaussian, Poisson, exponential, beta, uniform."""
+"""Arms with i.i.d. rewards from a law on the real numbers: Gaussian, Poisson, exponential, beta, uniform."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit import draws
-from jaxbandit.arguments import finite, shown
+from jaxbandit.arguments import excerpt, finite
 from jaxbandit.base import Family, Feedback, Range, pytree
 from jaxbandit.environments.independent import inverse_laws, laws
 from jaxbandit.fast import computed_once
@@ -22,7 +22,7 @@ LEAST_SHAPE, LARGEST_SHAPE = 0.01, 1e6  # of a beta arm
 
 
 class Played(NamedTuple):
-    """What an arm's next draw depends on, and what it has paid."""
+    """The numbers of plays, on which the next draws depend, and the sums of rewards."""
 
     plays: Array  # [K] uint32
     rewards: TwoFloats  # [K]
@@ -30,10 +30,10 @@ class Played(NamedTuple):
 
 @pytree
 class IndependentArms:
-    """Arms whose every play pays a reward drawn anew from the arm's own law; the state shown is always 0.
+    """Arms with i.i.d. rewards, each from its own law; the state shown is always 0.
 
-    What the n-th play of an arm pays is the inverse law at 64 random bits, which depend on the run, the arm and n
-    alone: policies are compared on the same luck. Policies that tell an arm's states apart are refused.
+    The n-th reward of an arm is the arm's quantile function at 64 random bits, which depend only on the run, the arm
+    and n: policies are compared on common random numbers. Policies that need states cannot play these arms.
 
     Build it with `gaussian`, `poisson`, `exponential`, `beta` or `uniform`, which check their arguments.
     """
@@ -49,12 +49,12 @@ class IndependentArms:
 
     @property
     def reward_range(self) -> Range:
-        """The least and the largest reward that there can be."""
+        """The least and the largest possible reward."""
         return self.law.range()
 
     @property
     def family(self) -> Family | None:
-        """The one-parameter family of the arms' laws, with numbers [K]; None if they belong to none."""
+        """The one-parameter family of the arms' laws, with numbers [K]; None if they have no family."""
         return self.law.family()
 
     def means(self) -> np.ndarray:
@@ -66,20 +66,20 @@ class IndependentArms:
         return self.law.means()
 
     def init(self, key: Array) -> Played:
-        """No play of any arm."""
+        """The state before the first round."""
         return Played(jnp.zeros(self.arms, jnp.uint32), no_sums(self.arms))
 
     def step(self, key: Array, state: Played, arms: Array, t: Array) -> tuple[Played, Feedback]:
-        """Play `arms` [M] int32, distinct: plays and sums of rewards afterwards, and what the player sees."""
+        """Play `arms` [M] int32, distinct; return the new plays and sums of rewards, and what the player sees."""
         number = state.plays[arms] + 1
-        # computed once, because the sum must hold exactly the float that others see
+        # computed once, because the sum must add exactly the float that the player sees
         rewards = computed_once(self.law.draw(draws.play_bits_64(key, arms, number), arms))
         nothing = jnp.zeros_like(arms)
         following = Played(state.plays.at[arms].set(number), add_rewards(state.rewards, arms, rewards))
         return following, Feedback(arms, nothing, nothing, rewards, t)
 
     def records(self, state: Played) -> dict[str, TwoFloats]:
-        """What each arm has paid, recorded beside the plays."""
+        """The sum of rewards of each arm, recorded beside the plays."""
         return {"rewards": state.rewards}
 
 
@@ -101,7 +101,7 @@ def gaussian(means: ArrayLike, deviation: ArrayLike = 1.0) -> IndependentArms:
     mean = _numbers("means", means)
     spread = finite("deviation", deviation)
     if spread.shape not in ((), mean.shape) or not (spread > 0).all():
-        raise ValueError(f"deviation: {shown(deviation)} is not positive, one number or [K] = ({len(mean)},)")
+        raise ValueError(f"deviation: {excerpt(deviation)} is not positive, one number or [K] = ({len(mean)},)")
     return IndependentArms(laws.GaussianLaw(mean, np.broadcast_to(spread, mean.shape).copy()))
 
 
@@ -123,7 +123,7 @@ def poisson(means: ArrayLike) -> IndependentArms:
 
 
 def exponential(means: ArrayLike) -> IndependentArms:
-    """Arms with exponential rewards, within 5e-7 of themselves, from 2^-64 to 44.4 times the mean.
+    """Arms with exponential rewards, with a relative error of 5e-7, from 2^-64 to 44.4 times the mean.
 
     Args:
       means: [K], K >= 2, positive.
@@ -163,7 +163,7 @@ def beta(a: ArrayLike, b: ArrayLike) -> IndependentArms:
 
 
 def uniform(low: ArrayLike, high: ArrayLike) -> IndependentArms:
-    """Arms with rewards spread evenly between two numbers.
+    """Arms with uniform rewards between two numbers.
 
     Args:
       low, high: [K], K >= 2, low below high.
@@ -183,7 +183,7 @@ def uniform(low: ArrayLike, high: ArrayLike) -> IndependentArms:
 
 
 def _numbers(name: str, values: ArrayLike, low: float = -np.inf, high: float = np.inf) -> np.ndarray:
-    """One number an arm, [K] in float64.
+    """One number for each arm, [K] in float64.
 
     Raises:
       ValueError: the name and what is wrong with the values.

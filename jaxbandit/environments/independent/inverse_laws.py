@@ -1,4 +1,4 @@
-"""Tables, made on the host, of inverse laws that no short formula gives: Poisson and beta."""
+"""Tables, made on the host, of quantile functions without a closed form: Poisson and beta."""
 
 from __future__ import annotations
 
@@ -6,15 +6,16 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 
-ENTRIES = 1023  # thresholds of a Poisson law, enough for every mean that is allowed; found in ten halvings
-PIECES, DEGREE = 90, 6  # half units of log-odds on each side, to 45, and degree of the polynomials on them
+ENTRIES = 1023  # thresholds of a Poisson law, enough for every allowed mean; ten bisection steps search them
+PIECES, DEGREE = 90, 6  # pieces of half a unit of log-odds on each side, up to 45, and degree of their polynomials
 
 
 def poisson_thresholds(mean: float) -> tuple[int, np.ndarray]:
-    """The least value that a Poisson law shows, and thresholds [N, 2] uint32: words of 64 bits, high before low.
+    """The least value of a Poisson draw, and thresholds [N, 2] uint32: words of 64 bits, high before low.
 
-    The n-th threshold is 2^64 times the probability of at most least + n, rounded: a draw of 64 bits shows least plus
-    the number of thresholds not above it. Unused entries at the end are 2^64 - 1, as rare as the values left out.
+    The n-th threshold is 2^64 times the probability of at most least + n, rounded: a draw is least plus the number of
+    thresholds that do not exceed 64 random bits. Unused entries at the end are 2^64 - 1, as rare as the values left
+    out.
     """
     scale, thresholds, least, value = 2**64, [], 0, 0
     with localcontext(prec=50):
@@ -53,14 +54,14 @@ def beta_log_odds(a: float, b: float) -> np.ndarray:
         error = np.abs(coefficients @ all_powers.T - exact)
         allowed = 1e-7 * (np.abs(exact) + 2 * np.abs(coefficients[:, 1:2]))
         if not (error <= allowed).all():
-            raise ValueError(f"a and b: Beta({a:g}, {b:g}) is not met by the table")
+            raise ValueError(f"a and b: Beta({a:g}, {b:g}) cannot be tabulated with the accuracy of a float")
         table.append(coefficients)
     return np.stack(table)
 
 
 def _quantile(log_odds: np.ndarray, a: float, b: float) -> np.ndarray:
     """log(x / (1 - x)) at the log-odds of u, in float64, with all digits in both tails."""
-    from scipy.special import betainccinv, betaincinv, betaln  # a sixth of a second, which an import need not take
+    from scipy.special import betainccinv, betaincinv, betaln  # imported here, because it takes a sixth of a second
 
     below, above = 1 / (1 + np.exp(-log_odds)), 1 / (1 + np.exp(log_odds))
     small = log_odds < 0

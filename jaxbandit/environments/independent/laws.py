@@ -1,4 +1,4 @@
-"""Laws of independent rewards, one for each arm, as pytrees: a reward is the inverse law at 64 random bits."""
+"""Laws of i.i.d. rewards, one for each arm, as pytrees: a reward is the quantile function at 64 random bits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Words = tuple[Array, Array]  # 64 random bits, two words [M] uint32
 
 
 class Law(Protocol):
-    """What an environment needs of the laws of its K arms; their first field is [K]."""
+    """The laws of the K arms of an environment; the first field is [K]."""
 
     def means(self) -> np.ndarray:
         """[K] float64, on the host."""
@@ -36,7 +36,7 @@ class Law(Protocol):
 
 @pytree
 class GaussianLaw:
-    """Normal rewards of these means [K] and standard deviations [K]."""
+    """Normal rewards with these means [K] and standard deviations [K]."""
 
     mean: np.ndarray | Array
     deviation: np.ndarray | Array
@@ -57,7 +57,7 @@ class GaussianLaw:
 
 @pytree
 class ExponentialLaw:
-    """Exponential rewards of these means [K]."""
+    """Exponential rewards with these means [K]."""
 
     mean: np.ndarray | Array
 
@@ -77,7 +77,7 @@ class ExponentialLaw:
 
 @pytree
 class UniformLaw:
-    """Rewards spread evenly from `low` [K] to `high` [K]."""
+    """Uniform rewards from `low` [K] to `high` [K]."""
 
     low: np.ndarray | Array
     high: np.ndarray | Array
@@ -97,7 +97,7 @@ class UniformLaw:
 
 @pytree
 class PoissonLaw:
-    """Poisson rewards of these means [K], by thresholds of 64 bits (see `tables.poisson_thresholds`)."""
+    """Poisson rewards with these means [K], by thresholds of 64 bits (see `inverse_laws.poisson_thresholds`)."""
 
     mean: np.ndarray | Array
     least: np.ndarray | Array = field(repr=False)  # [K] int32
@@ -115,7 +115,7 @@ class PoissonLaw:
     def draw(self, words: Words, arms: Array) -> Array:
         high, low = (jnp.asarray(self.thresholds)[..., word].reshape(-1) for word in range(2))
         words = _once(words[0]), _once(words[1])
-        below = jnp.zeros_like(arms)  # how many thresholds are known not to be above the bits
+        below = jnp.zeros_like(arms)  # a number of thresholds known not to exceed the bits
         step = (ENTRIES + 1) // 2
         while step:
             at = arms * ENTRIES + below + (step - 1)
@@ -126,7 +126,7 @@ class PoissonLaw:
 
 @pytree
 class BetaLaw:
-    """Beta rewards with parameters `a` [K] and `b` [K], by a table of their log-odds (see `tables.beta_log_odds`)."""
+    """Beta rewards with parameters `a` [K] and `b` [K], by tables of log-odds (see `inverse_laws.beta_log_odds`)."""
 
     a: np.ndarray | Array
     b: np.ndarray | Array
@@ -157,11 +157,11 @@ class BetaLaw:
 
 
 def _once(word: Array) -> Array:
-    """32 random bits, not drawn anew for each reading of a table (see `fast.computed_once`, for whole floats)."""
+    """Return 32 random bits, computed once, not again for each look-up (`fast.computed_once` is for floats)."""
     high, low = (computed_once(half.astype(jnp.int32)).astype(jnp.uint32) for half in (word >> 16, word & 0xFFFF))
     return (high << 16) | low
 
 
 def _of(arms: Array, *numbers: Any) -> tuple[Array, ...]:
-    """The arms' numbers [M], of each [K]."""
+    """The entries [M] of the arms in each of `numbers` [K]."""
     return tuple(look_up(jnp.asarray(value, float), arms) for value in numbers)

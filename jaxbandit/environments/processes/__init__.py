@@ -1,3 +1,3 @@
-"""Decision processes, of which the arms are the actions."""
+"""Markov decision processes, whose actions are the arms."""
 
 __all__: list[str] = []

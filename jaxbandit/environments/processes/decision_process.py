@@ -11,34 +11,34 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit import chains, decision_processes, draws
-from jaxbandit.arguments import as_floats, finite, integer, shown
+from jaxbandit.arguments import as_floats, excerpt, finite, integer
 from jaxbandit.base import Declares, Feedback, pytree, static
 from jaxbandit.environments.rested.markov_arms import initial_thresholds
 from jaxbandit.known_arms import KnownArms
 from jaxbandit.probabilities import stochastic
 
-MOST_STATES, MOST_VALUES = 1024, 10_000_000  # an episode has a value for each of its rounds and states
+MOST_STATES, MOST_VALUES = 1024, 10_000_000  # the second bounds steps * states, the values of an episode
 
 
 class ProcessState(NamedTuple):
-    """Where the process of one run is."""
+    """The state of the process of one run."""
 
     state: Array  # int32
-    begun: Array | None = None  # [S] int32, how many episodes have begun in each state; None where there are none
+    starts: Array | None = None  # [S] int32, the number of episodes that began in each state; None without episodes
 
 
 @pytree
 class DecisionProcess:
     """A decision process: action a in state s pays reward[a, s] and moves the process to s' ~ transition[a, s, .].
 
-    An arm is an action, and one is taken a round. The player sees the state. Plays are counted by the state that was
-    left, so that counts tell the rewards. What a round draws depends on the run and the round alone: two players who
-    take the same action in the same state and round see the same.
+    An arm is an action, and one is taken a round. The player sees the state. Plays are counted by the state in which
+    the action was taken, so that the counts determine the rewards. The random numbers of a round depend only on the run
+    and the round: two policies that take the same action in the same state and round see the same transition.
 
     With `steps` = H it has episodes: after every H rounds the state is drawn anew from `initial`. `Feedback.states` is
     then the state that the last action moved to, `Feedback.shown` the one in which the new episode begins, and
-    `Feedback.restarted` tells that it does. How many episodes began in each state is recorded, as "episodes", and
-    the state after each recorded round, as "state_now".
+    `Feedback.restarted` is positive. The number of episodes that began in each state is recorded as "episodes", and the
+    state after each recorded round as "state_now".
 
     Build it with `decision_process`, which checks its arguments, `riverswim`, `grid`, `random_decision_process` or
     `as_decision_process`.
@@ -72,13 +72,13 @@ class DecisionProcess:
         return np.array(whole) / self.steps
 
     def known(self) -> KnownArms:
-        """What a planner computes with; an action that is not taken moves nothing and pays nothing."""
+        """The laws and rewards that a planner needs; an action that is not taken moves nothing and pays nothing."""
         rows, reward, initial = (np.asarray(law, float) for law in (self.transition, self.reward, self.initial))
         stay = np.broadcast_to(np.eye(len(initial)), rows.shape)
         return KnownArms(rows, stay, reward, np.zeros_like(reward), reward, initial, steps=self.steps)
 
     def comparator(self, plays: int) -> float:
-        """What the best policy collects a round in the long run, its gain; with episodes, a Hth of what it does in one.
+        """The largest long-run reward a round (the gain); with episodes, 1/H of the best expected reward of one.
 
         >>> from jaxbandit.environments import riverswim
         >>> round(riverswim().comparator(1), 10), round(riverswim(steps=20).comparator(1) * 20, 9)
@@ -95,14 +95,14 @@ class DecisionProcess:
         return decision_processes.episodes(self.transition, self.reward, self.steps).values
 
     def numbers(self) -> dict[str, float]:
-        """What a result tells: gain and span of the bias, or the rounds of an episode and what it pays at best."""
+        """Numbers for the result: gain and span of the bias, or an episode's length and best expected reward."""
         if self.steps is not None:
             return {"steps": self.steps, "episode_value": self.steps * self.comparator(1)}
         best = decision_processes.optimal(self.transition, self.reward)
         return {"gain": float(self.initial @ best.gain), "bias_span": best.span}
 
     def init(self, key: Array) -> ProcessState:
-        """Where the process of the run with this environment key is before the first round."""
+        """The state before the first round of the run with this environment key."""
         first, _ = self._first(key, jnp.int32(0))
         return ProcessState(first, None if self.steps is None else jnp.zeros(self.initial.shape[0], jnp.int32))
 
@@ -111,22 +111,22 @@ class DecisionProcess:
         return jnp.broadcast_to(state.state, self.reward.shape[:1])
 
     def step(self, key: Array, state: ProcessState, arms: Array, t: Array) -> tuple[ProcessState, Feedback]:
-        """Take the action `arms` [1] int32 in round `t`: where the process is afterwards, and what the player sees."""
+        """Take the action `arms` [1] int32 in round `t`; return the new state and what the player sees."""
         before = state.state[None]
         bits = draws.play_bits(key, jnp.zeros(1, jnp.int32), t[None])
         states = draws.choose(bits, jnp.asarray(self.transition_thresholds), arms, before)
         feedback = Feedback(arms, before, states, jnp.asarray(self.reward, float)[arms, before], t)
-        if self.steps is None or state.begun is None:
+        if self.steps is None or state.starts is None:
             return ProcessState(states[0]), feedback
         ended = t % self.steps == 0
         first, number = self._first(key, t)
         begins = ((t - 1) % self.steps == 0) & (jnp.arange(self.initial.shape[0]) == before)
-        now = ProcessState(jnp.where(ended, first, states[0]), state.begun + begins.astype(jnp.int32))
+        now = ProcessState(jnp.where(ended, first, states[0]), state.starts + begins.astype(jnp.int32))
         return now, feedback._replace(shown=self.shown(now), restarted=jnp.where(ended, number, jnp.uint32(0)))
 
     def records(self, state: ProcessState) -> dict[str, Array]:
-        """How many episodes began in each state, and the state: with these, counts tell the regret of episodes."""
-        return {} if state.begun is None else {"episodes": state.begun, "state_now": state.state}
+        """The number of episodes that began in each state, and the state, for the regret of episodes."""
+        return {} if state.starts is None else {"episodes": state.starts, "state_now": state.state}
 
     def _first(self, key: Array, t: Array) -> tuple[Array, Array]:
         """The state in which the episode after round t (or the first, 0) begins, and a positive number for it."""
@@ -143,10 +143,10 @@ def decision_process(
     Args:
       transition: [A, S, S], row-stochastic, A >= 2, S from 2 to 1024: [a, s, s'] is the probability that action a moves
         the process from s to s'.
-      reward: [A, S], what action a pays in state s, whatever state follows; not all equal.
+      reward: [A, S], what action a pays in state s, whatever the next state; not all equal.
       initial_state: an integer, or the law [S] of the first state, which sums to 1.
       steps: H, rounds of an episode, each of which begins in a state drawn by `initial_state`, at most 10^7 / S; None
-        if the process goes on for ever.
+        if the process never ends.
 
     Raises:
       ValueError: the argument and what is wrong with it.
@@ -161,7 +161,7 @@ def decision_process(
     if rows.shape[1] > MOST_STATES:
         raise ValueError(f"transition: {rows.shape[1]} states; at most {MOST_STATES} are supported")
     if len(rows) < 2:
-        raise ValueError("transition: one action only, so that there is nothing to choose; give at least 2 matrices")
+        raise ValueError("transition: one action only leaves no choice; give at least 2 matrices")
     rows = stochastic("transition", rows)
     paid = finite("reward", reward)
     if paid.shape != rows.shape[:2]:
@@ -182,7 +182,7 @@ def decision_process(
 
 
 def rounds_of(steps: int | None, states: int) -> int | None:
-    """The rounds of an episode of a process with so many states, checked.
+    """Return `steps`, the length of an episode, if a process with this many states can have it.
 
     Raises:
       ValueError: what is wrong with `steps` (see `decision_process`).
@@ -201,7 +201,7 @@ def first_law(initial_state: int | ArrayLike, states: int) -> np.ndarray:
         return stochastic("initial_state", finite("initial_state", initial_state))
     if array.ndim or np.asarray(initial_state).dtype.kind not in "iu":
         raise ValueError(
-            f"initial_state: {shown(initial_state)} is neither an integer nor a law [S] = ({states},) of states"
+            f"initial_state: {excerpt(initial_state)} is neither an integer nor a law [S] = ({states},) of states"
         )
     if not 0 <= array < states:
         raise ValueError(f"initial_state: {initial_state!r} is out of range 0..{states - 1}")

@@ -1,4 +1,4 @@
-"""Decision processes of papers, random ones, and rested arms as one: what makes them."""
+"""Constructors of decision processes: those of papers, random ones, and several arms as one process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jaxbandit import chains, members
-from jaxbandit.arguments import LARGEST_INTEGER, integer, list_of, number, shown
+from jaxbandit.arguments import LARGEST_INTEGER, excerpt, integer, list_of, number
 from jaxbandit.base import check_key
 from jaxbandit.environments.processes.decision_process import (
     MOST_STATES,
@@ -43,12 +43,12 @@ def riverswim(
     """RiverSwim: right, action 1, against the stream, pays much at its end; left, action 0, pays little at once.
 
     Action 0 moves down by one state with probability 1 - slip, up by one with slip / 2, and else stays. Action 1 moves
-    up with probability `up`, down with `down`, and else stays. Who would leave the states at an end stays there.
+    up with probability `up`, down with `down`, and else stays. A move beyond either end leaves the state unchanged.
 
     Args:
       states: S, from 2 to 1024.
       up, down: of action 1 between the ends.
-      up_first, down_last: of action 1, in state 0 and in state S - 1, in which papers differ.
+      up_first, down_last: of action 1 in state 0 and in state S - 1; papers differ here.
       reward_left, reward_right: what action 0 pays in state 0, and action 1 in state S - 1.
       slip: from 0 to 1; with a positive one the process is ergodic.
       initial_state, steps: as `decision_process`.
@@ -82,11 +82,11 @@ def riverswim(
 
 
 def grid(plan: Sequence[str] = FOUR_ROOMS, slip: float = 0.1, *, steps: int | None = None) -> DecisionProcess:
-    """A walk through rooms: actions 0 to 3 go up, right, down and left, and whatever is done at the goal pays 1.
+    """Grid world of rooms: actions 0 to 3 go up, right, down and left, and every action at the goal pays 1.
 
-    A step goes where the action says with probability 1 - slip, and to each side of that with slip / 2; who would walk
-    into a wall stays. At the goal every action leads back to the start. States are the places without a wall, row by
-    row; by default there are four rooms, 20 states.
+    A step goes in the action's direction with probability 1 - slip, and to either side of it with slip / 2 each; a step
+    into a wall leaves the state unchanged. At the goal every action leads back to the start. States are the places
+    without a wall, row by row; by default there are four rooms, 20 states.
 
     Args:
       plan: lines of one length, with "#" for a wall, "." for a place, one "S", the start, and one "G", the goal. Beyond
@@ -104,11 +104,11 @@ def grid(plan: Sequence[str] = FOUR_ROOMS, slip: float = 0.1, *, steps: int | No
     """
     plan = list_of("plan", plan)
     if not all(isinstance(line, str) for line in plan):
-        raise ValueError(f"plan: {shown(plan)} is not a list of lines, each a text")
+        raise ValueError(f"plan: {excerpt(plan)} is not a list of lines, each a text")
     places = [(i, j) for i, line in enumerate(plan) for j, mark in enumerate(line) if mark != "#"]
     marks = "".join(plan)
     if len(set(map(len, plan))) != 1 or set(marks) - set("#.SG") or marks.count("S") != 1 or marks.count("G") != 1:
-        raise ValueError(f'plan: {shown(plan)}; lines of one length are needed, of "#", "." and one "S" and one "G"')
+        raise ValueError(f'plan: {excerpt(plan)}; lines of one length are needed, of "#", "." and one "S" and one "G"')
     slip = _probability("slip", slip, parts=2)
     number_of = {place: s for s, place in enumerate(places)}
     start, goal = (next(s for s, (i, j) in enumerate(places) if plan[i][j] == mark) for mark in "SG")
@@ -166,7 +166,7 @@ def as_decision_process(
 
     The states are numbered as `numpy.ravel_multi_index` does: the last arm's state counts fastest. With one play a
     round action k plays arm k, with more the actions are the sets of arms in the order of `itertools.combinations`. An
-    action pays what the round pays on average, for a play sum over s' of transition[k, s, s'] reward[k, s'], as a
+    action pays the mean reward of the round, for a play sum over s' of transition[k, s, s'] reward[k, s'], because a
     process pays before it moves. The best gain of rested arms is the sum of the M largest means: staying on the best
     arms cannot be beaten in the long run.
 
@@ -188,7 +188,7 @@ def as_decision_process(
     laws = members.known(arms)
     if laws is None or (laws.paid != "all" and members.declares(arms).problem != "rested"):
         raise ValueError(
-            f"arms: {type(arms).__name__} are neither rested arms, as of `markov`, nor restless ones that all pay"
+            f"arms: {type(arms).__name__} are neither rested arms, such as `markov` makes, nor all-paying restless arms"
         )
     most_states = integer("most_states", most_states, 2, MOST_STATES)
     count, states = laws.earned.shape
@@ -201,10 +201,10 @@ def as_decision_process(
 
 
 def _probability(name: str, value: float, parts: int = 1) -> float:
-    """A probability that can be drawn, also in so many equal parts.
+    """Return a probability that can be drawn, also when it is split into this many equal parts.
 
     Raises:
-      ValueError: what is wrong with it, by its name.
+      ValueError: it cannot; the message has its name.
     """
     probability = number(name, value, 0, 1)
     chains.thresholds([1 - probability, *[probability / parts] * parts], name)

@@ -20,13 +20,13 @@ from jaxbandit.environments.rested.sequences import Data, Observed, observed
 
 @described
 class Fit(NamedTuple):
-    """Estimated arms and how sure the estimates are; `print` shows a line for each arm.
+    """Estimated arms and the errors of the estimates; `print` shows a line for each arm.
 
     Fields:
       arms: the estimated arms, ready for `simulate`.
       labels: K texts, the arms' names in `data`, in the order of `arms`.
       counts: [K, S, S], transitions seen.
-      transition: [K, S, S], their estimated laws.
+      transition: [K, S, S], the estimated transition matrices.
       standard_errors: [K, S, S], of the transition; NaN for a row without a transition.
       means: [K], long-run reward per play.
       means_standard_errors: [K], of the means.
@@ -34,8 +34,8 @@ class Fit(NamedTuple):
       distance: [K], the largest total variation between two rows.
       p_values: [K], of the test of independence; NaN where nothing could be tested.
       verdicts: [K] texts, "Markovian", "i.i.d." or "undecided".
-      reasons: K texts, why an arm is undecided; empty for the others.
-      reward: [K, S], what each state pays.
+      reasons: K texts, the reason why an arm is undecided; empty for the others.
+      reward: [K, S], reward of each state.
     """
 
     arms: MarkovArms
@@ -86,9 +86,9 @@ def fit(
     `standard_errors` sqrt(p (1 - p) / n), so that a pseudo-count weighs as a transition seen,
     `means_standard_errors` the root of the sum over s of law_s^2 / n_s times the variance of h under row s, with the
     stationary law and the relative values h of `chains.relative_values`: the delta method.
-    Errors are asymptotic (after 2,000 transitions 94.5 to 95.1 % of the 95 % intervals held the truth), and 0 where a
-    state was left in one direction only. A row from which n = 0 transitions were seen gets the shares of all the states
-    that follow another one in the arm's sequences, as the arm would have it if its steps were independent.
+    Errors are asymptotic (after 2,000 transitions 94.5 to 95.1 % of the 95 % intervals covered the truth), and 0 where
+    a state was left in one direction only. A row without transitions (n = 0) gets the frequencies of all states that
+    follow another one in the arm's sequences, the estimate for independent steps.
 
     Args:
       data: the K arms' sequences: in a list, or in a dictionary with the arms' labels. Each arm is one sequence
@@ -96,25 +96,25 @@ def fit(
         lines commas, tabs or semicolons separate columns. The first line names them; arm, step (or round) and state (or
         reward) are read, and sequence if there is one, in any order. No line is blank. Labels of arms and sequences may
         be any text; arms are sorted by them, as numbers if all of them are. Steps count an arm's own plays, up by one
-        in each sequence, and a missing one is refused. Rounds count the plays of all arms together and go up: a rested
-        arm stands still while others are played. Restless arms cannot be fitted.
-      reward: [S] or [K, S], what each state pays; `data` are then states, 0 to S-1. None: `data` are rewards; their
-        distinct values over all arms, sorted, are the states and what these pay. Where arms pay different values, give
-        states and `reward`.
-      columns: which column of the file is the arm, step, round, sequence, state or reward, where its name is another:
+        in each sequence, and none may be missing. Rounds count the plays of all arms together and increase: a rested
+        arm keeps its state while others are played. Restless arms cannot be fitted.
+      reward: [S] or [K, S], reward of each state; `data` are then states, 0 to S-1. None: `data` are rewards; their
+        distinct values over all arms, sorted, are the states and their rewards. Where the values of the arms differ,
+        give states and `reward`.
+      columns: the file's names of the columns arm, step, round, sequence, state or reward, where they differ:
         {"arm": "choice", "round": "trial", "sequence": "subject", "reward": "outcome"}.
-      prior: pseudo-count added to every transition of every arm. A state that was hardly ever left then has the prior's
-        row: with prior 0.5 and two states, rare clicks come in pairs, and their share doubles.
-      level: of the test of independence of each arm, in (0, 1): the share of i.i.d. arms that are called Markovian, at
-        most.
+      prior: pseudo-count added to every transition of every arm. A state that was rarely left then has a row
+        close to the prior's: with prior 0.5 and two states, rare clicks come in pairs, and their frequency doubles.
+      level: of the test of independence of each arm, in (0, 1): at most this share of i.i.d. arms is called
+        Markovian.
       initial_state: of `arms`: every arm's state before its first play, an integer, [K] integers, or "stationary".
 
-    The verdict on an arm is an exact test, whatever `prior` is. Given the first state of each sequence and how often
-    each state follows, all orders are equally likely if steps are independent, also where sequences have different
-    laws. "Markovian": the numbers of transitions lie so far in a tail that this happens to at most a share `level` of
-    i.i.d. arms. "undecided": it does not, and a state that was seen was left fewer than 10 times, or the sequences are
-    too short for any order to show a dependence. "i.i.d.": no dependence was seen. In percent, how often an i.i.d. arm
-    is called Markovian (d = 0), and an arm with p01 = p10 = (1 - d) / 2, whose rows are d apart, is not (d > 0):
+    The verdict on an arm comes from an exact test, whatever the `prior`. Given the first state of each sequence and the
+    counts of the later ones, all orders are equally likely if steps are independent, also where sequences have
+    different laws. "Markovian": the transition counts lie in a tail that has at most the probability `level` for i.i.d.
+    arms. "undecided": they do not, and a state was left fewer than 10 times, or the sequences are too short for any
+    order to show a dependence. "i.i.d.": no dependence was seen. Error rates in percent, of i.i.d. arms (d = 0), and of
+    arms with p01 = p10 = (1 - d) / 2, whose rows have the distance d (d > 0):
 
         T      d = 0  d = 0.1  d = 0.3  d = 0.5  d = 0.8
         30      0.45    99.24    93.41    72.51    53.03
@@ -122,9 +122,9 @@ def fit(
         300     0.65    84.35     0.56     0.00     0.00
         1000    0.81    30.10     0.00     0.00     0.00
 
-    by counting paths of T transitions. An arm is found when T is well beyond 10 / d^2: "i.i.d." says little about
-    smaller distances. With S > 2 states every pair of states is looked at, and the level is shared among S^2 counts:
-    false alarms stay as rare, while a dependence that is spread thinly over many pairs is found late.
+    computed from all paths of T transitions. A dependence is detected when T is well above 10 / d^2: "i.i.d." says
+    little about smaller distances. With S > 2 states every pair of states is tested, and the level is divided among S^2
+    tests: false alarms stay as rare, but a weak dependence over many pairs is detected late.
 
     Raises:
       ValueError: the argument and what is wrong with it: of `data` with the arm and the step, or the line of the file.
@@ -161,7 +161,7 @@ def fit(
     for label, rows in zip(labels, estimates):
         if len(classes := chains.recurrent_classes(rows)) > 1:
             raise ValueError(
-                f"data: arm {label}: the transitions seen lead out of neither states {classes[0]} nor states "
+                f"data: arm {label}: no transition leaves states {classes[0]}, and none leaves states "
                 f"{classes[1]}, so that it has no long-run mean; leave out the sequences of either, or give a `prior` "
                 "above 0"
             )
@@ -189,15 +189,15 @@ def fit(
 
 
 def _states_of_rewards(data: Observed) -> tuple[tuple[str, ...], list[list[np.ndarray]], np.ndarray]:
-    """The labels of the arms, the states [steps] in each sequence of each arm, and what they pay, [S]."""
+    """The labels of the arms, the states [steps] of each sequence of each arm, and the rewards of the states, [S]."""
     values = np.unique(np.concatenate([sequence for arm in data.sequences for sequence in arm]))
     if len(values) < 2:
-        raise ValueError(f"data: every step of every arm pays {values[0]:g}, so that every arm is optimal")
+        raise ValueError(f"data: every step of every arm pays {values[0]:g}, and every arm is optimal")
     if len(values) > MOST_STATES:
         raise ValueError(
             f"data: {len(values)} distinct rewards, each of which would be a state; at most {MOST_STATES} are "
-            "supported. Put them into a few bins, as `numpy.digitize` does, and give these as states, with what they "
-            "pay on average as `reward`; or, if rewards are independent, play arms with a law of real numbers, as "
+            "supported. Put them into a few bins, as `numpy.digitize` does, and give these as states, with the "
+            "average of each as `reward`; or, if rewards are independent, play arms with a law of real numbers, as "
             "`environments.gaussian`"
         )
     return data.labels, [[np.searchsorted(values, rewards) for rewards in arm] for arm in data.sequences], values

@@ -1,4 +1,4 @@
-"""Hidden Markov arms: chains that show a symbol in place of their state."""
+"""Hidden Markov arms: chains that show a symbol in place of their states."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from jaxbandit.probabilities import stochastic
 
 @pytree
 class HiddenArms:
-    """Hidden Markov arms: playing arm k in state s moves it to s' ~ transition[k, s, .], which is never shown; it shows
-    the symbol o ~ emission[k, s', .] and pays reward[k, o].
+    """Hidden Markov arms: playing arm k in state s moves it to a hidden state s' ~ transition[k, s, .], shows the
+    symbol o ~ emission[k, s', .] and pays reward[k, o].
 
-    The arms are rested. They are `MarkovArms` on pairs of a state and a symbol, s G + o with G symbols, of which the
-    symbol is shown; a play takes one draw. For a player the symbols stand in the place of states (`Feedback.before` is
-    the symbol shown before, the first of which is drawn with the first state), so that policies can play these arms,
-    except RCA and the policies that know rested or restless chains.
+    The arms are rested. They are `MarkovArms` on pairs of a state and a symbol, s G + o with G symbols, and show the
+    symbol only; a play takes one draw. Symbols take the place of states in the feedback (`Feedback.before` is the
+    symbol shown before; the first one is drawn with the first state), so that policies can play these arms, except RCA
+    and the policies that know rested or restless chains.
 
-    Symbols do not form a Markov chain, so a policy that relies on their transitions goes beyond its assumptions; but
-    their law, `symbol_transition`, has the arm's mean exactly.
+    Symbols do not form a Markov chain, so a policy that estimates their transitions violates its assumptions; but the
+    matrix of their long-run transition frequencies, `symbol_transition`, has exactly the arm's mean.
 
     Build it with `hidden`, which checks its arguments.
 
@@ -63,7 +63,7 @@ class HiddenArms:
         return self.pairs.means()
 
     def known(self) -> KnownArms:
-        """What a planner computes with, with the law of the symbols."""
+        """The laws and rewards that a planner needs, with the law of the symbols."""
         first = np.asarray(self.pairs.initial).reshape(self.emission.shape).sum(-1)
         wait = np.eye(first.shape[1])
         return KnownArms.of(self.transition, wait, self.reward, first, emission=self.emission)
@@ -72,7 +72,7 @@ class HiddenArms:
         """How often each symbol follows each other one in the long run, [K, G, G] float64 on the host.
 
         [k, o, o'] is the sum over s of law_s emission_so (transition emission)_so' over that of law_s emission_so, law
-        the arm's stationary law: the limit of the estimates of a policy that takes symbols for states. NaN after a
+        the arm's stationary law: the limit of the estimates of a policy that treats symbols as states. NaN after a
         symbol that is never shown. With rewards 0 and 1, p01 / (p01 + p10) is the arm's mean.
 
         >>> hidden([[[0.9, 0.1], [0.2, 0.8]]] * 2, [[0.2, 0.7], [0.1, 0.3]]).symbol_transition()[0].round(4).tolist()
@@ -85,11 +85,11 @@ class HiddenArms:
             return np.asarray(following / occupation.sum(1)[..., None])
 
     def init(self, key: Array) -> MarkovState:
-        """Where the arms of the run with this environment key stand before the first round."""
+        """The state before the first round of the run with this environment key."""
         return self.pairs.init(key)
 
     def step(self, key: Array, state: MarkovState, arms: Array, t: Array) -> tuple[MarkovState, Feedback]:
-        """Play `arms` [M] int32, distinct, in round `t`: where the arms stand afterwards, and what the player sees."""
+        """Play `arms` [M] int32, distinct, in round `t`; return the new state and what the player sees."""
         following, feedback = self.pairs.step(key, state, arms, t)
         before, symbols = (pair % self.reward.shape[1] for pair in (feedback.before, feedback.states))
         rewards = jnp.asarray(self.reward, float)[arms, symbols]
@@ -99,13 +99,13 @@ class HiddenArms:
 def hidden(
     transition: ArrayLike, emission: ArrayLike, reward: ArrayLike = (0.0, 1.0), *, initial_state: InitialState = 0
 ) -> HiddenArms:
-    """Hidden Markov arms from the laws of their states and of what these show.
+    """Hidden Markov arms from their transition and emission probabilities.
 
     Args:
       transition: [K, S, S], row-stochastic, K >= 2, S >= 2; every arm with a single recurrent class.
-      emission: [K, S], probability that a state shows symbol 1, else it shows 0; or [K, S, G], of each symbol. G S is
+      emission: [K, S], probability that a state shows symbol 1 and not 0; or [K, S, G], of each symbol. G S is
         at most 64.
-      reward: [G] or [K, G], what a symbol pays; not all equal.
+      reward: [G] or [K, G], reward of each symbol; not all equal.
       initial_state: every arm's state before its first play: an integer, [K] integers, or "stationary" (drawn from
         the arm's stationary law, by the run's key).
 

@@ -12,7 +12,7 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit import chains, draws
-from jaxbandit.arguments import LARGEST_INTEGER, as_floats, finite, integer, number, shown
+from jaxbandit.arguments import LARGEST_INTEGER, as_floats, excerpt, finite, integer, number
 from jaxbandit.base import Feedback, check_key, described, pytree
 from jaxbandit.known_arms import KnownArms
 from jaxbandit.probabilities import stochastic
@@ -23,7 +23,7 @@ MOST_STATES = 64
 
 @described
 class MarkovState(NamedTuple):
-    """Where the arms of one run stand.
+    """The states of the arms of one run.
 
     Fields:
       states: [K] int32, the state of each arm.
@@ -38,14 +38,15 @@ class MarkovState(NamedTuple):
 class MarkovArms:
     """Rested arms: playing arm k in state s moves it to s' ~ transition[k, s, .], shows s' and pays reward[k, s'].
 
-    An arm that is not played stays where it is; arms with equal rows are i.i.d. The paper pays the state before the
-    move; this pays the state after it, as its authors' code does, which shifts rewards by one play and changes no mean.
-    What the n-th play of an arm does depends on the run, the arm and n alone: policies are compared on the same luck.
+    An arm that is not played keeps its state; arms with equal rows are i.i.d. In the paper the state before the move
+    pays; here, as in its authors' code, the state after it, which shifts rewards by one play and changes no mean. The
+    outcome of the n-th play of an arm depends only on the run, the arm and n: policies are compared on common random
+    numbers.
 
     Build it with `two_state`, `bernoulli`, `markov` or `random_arms`, which check their arguments.
 
     Fields are NumPy float64 on the host: `transition` [K, S, S], `reward` [K, S], `initial` [K, S] (law of each arm's
-    state before its first play), and the thresholds that draw from them.
+    state before its first play), and the thresholds for draws from them.
     """
 
     transition: np.ndarray | Array
@@ -63,17 +64,17 @@ class MarkovArms:
         return long_run_means(self.transition, self.reward)
 
     def known(self) -> KnownArms:
-        """What a planner computes with; an arm that is not played stays where it is."""
+        """The laws and rewards that a planner needs; an arm that is not played keeps its state."""
         return KnownArms.of(self.transition, np.eye(self.reward.shape[1]), self.reward, self.initial)
 
     def init(self, key: Array) -> MarkovState:
-        """Where the arms of the run with this environment key stand before the first round."""
+        """The state before the first round of the run with this environment key."""
         arms = jnp.arange(self.reward.shape[0], dtype=jnp.int32)
         bits = draws.play_bits(key, arms, jnp.zeros_like(arms))
         return MarkovState(draws.choose(bits, self.initial_thresholds), jnp.zeros_like(arms, jnp.uint32))
 
     def step(self, key: Array, state: MarkovState, arms: Array, t: Array) -> tuple[MarkovState, Feedback]:
-        """Play `arms` [M] int32, distinct, in round `t`: where the arms stand afterwards, and what the player sees."""
+        """Play `arms` [M] int32, distinct, in round `t`; return the new state and what the player sees."""
         before = state.states[arms]
         number = state.plays[arms] + 1
         bits = draws.play_bits(key, arms, number)
@@ -92,7 +93,7 @@ def long_run_means(transition: ArrayLike, reward: ArrayLike) -> np.ndarray:
 def two_state(
     p01: ArrayLike, p10: ArrayLike, reward: ArrayLike = (0.0, 1.0), *, initial_state: InitialState = 0
 ) -> MarkovArms:
-    """Arms with two states from their probabilities of leaving each.
+    """Two-state arms from their transition probabilities.
 
     Args:
       p01: [K], probability of moving from state 0 to state 1.
@@ -121,8 +122,8 @@ def bernoulli(means: ArrayLike, *, initial_state: InitialState = 0) -> MarkovArm
 
     Args:
       means: [K], in [0, 1].
-      initial_state: an integer, [K] integers, or "stationary"; it changes no reward, only the state that the player
-        sees before the first play.
+      initial_state: an integer, [K] integers, or "stationary"; it has no effect on rewards, only on
+        the state that the player sees before the first play.
 
     Raises:
       ValueError: as `markov`.
@@ -146,7 +147,7 @@ def random_arms(
     concentration: float = 1.0,
     initial_state: InitialState = 0,
 ) -> MarkovArms:
-    """Random arms: rows from a symmetric Dirichlet law (floored at 1e-9), rewards spread evenly over [0, 1].
+    """Random arms: rows from a symmetric Dirichlet law (floored at 1e-9), rewards equally spaced over [0, 1].
 
     Args:
       key: a `jax.random.key`.
@@ -174,7 +175,7 @@ def markov(transition: ArrayLike, reward: ArrayLike, *, initial_state: InitialSt
     Args:
       transition: [K, S, S], row-stochastic, K >= 2, S from 2 to 64; every arm with a single recurrent class. Rows of
         float32, whose sums are within 1e-6 of 1, are divided by them in float64.
-      reward: [S] or [K, S], what the state moved to pays; not all equal.
+      reward: [S] or [K, S], reward of the new state; not all equal.
       initial_state: every arm's state before its first play: an integer, [K] integers, or "stationary" (drawn from
         the arm's stationary law, by the run's key).
 
@@ -198,7 +199,7 @@ def markov(transition: ArrayLike, reward: ArrayLike, *, initial_state: InitialSt
 
 
 def recurrent(transition: ArrayLike) -> np.ndarray:
-    """The laws of K arms [K, S, S], in float64.
+    """Return the transition matrices of K arms with one recurrent class each, [K, S, S] in float64.
 
     Raises:
       ValueError: what is wrong with `transition` (see `markov`).
@@ -220,7 +221,7 @@ def recurrent(transition: ArrayLike) -> np.ndarray:
 
 
 def rewards_of(reward: ArrayLike, arms: int, states: int) -> np.ndarray:
-    """What each state of each arm pays, [K, S] in float64.
+    """Return the reward of each state of each arm, [K, S] in float64.
 
     Raises:
       ValueError: what is wrong with `reward` (see `markov`).
@@ -229,7 +230,7 @@ def rewards_of(reward: ArrayLike, arms: int, states: int) -> np.ndarray:
     if rewards.shape not in ((states,), (arms, states)):
         raise ValueError(f"reward: shape {rewards.shape} is neither [S] = ({states},) nor [K, S] = ({arms}, {states})")
     if rewards.min() == rewards.max():
-        raise ValueError(f"reward: every state of every arm pays {rewards.min()}, so that every arm is optimal")
+        raise ValueError(f"reward: every state of every arm pays {rewards.min()}, and every arm is optimal")
     return np.broadcast_to(rewards, (arms, states)).copy()
 
 
@@ -239,7 +240,7 @@ def initial_thresholds(law: np.ndarray) -> np.ndarray:
 
 
 def initial_law(initial_state: InitialState, transition: np.ndarray) -> np.ndarray:
-    """The law [K, S] of each arm's state before its first play, of arms that move by `transition` [K, S, S].
+    """The law [K, S] of each arm's state before its first play, of arms with these matrices [K, S, S].
 
     Raises:
       ValueError: what is wrong with `initial_state` (see `markov`).
@@ -259,12 +260,12 @@ def check_initial(initial_state: InitialState, arms: int, states: int) -> None:
     """
     if isinstance(initial_state, str):
         if initial_state != "stationary":
-            raise ValueError(f'initial_state: {shown(initial_state)} is neither an integer nor "stationary"')
+            raise ValueError(f'initial_state: {excerpt(initial_state)} is neither an integer nor "stationary"')
         return
     as_floats("initial_state", initial_state)
     start = np.asarray(initial_state)
     if start.shape not in ((), (arms,)) or not np.issubdtype(start.dtype, np.integer):
-        raise ValueError(f'initial_state: {shown(initial_state)} is not an integer, {arms} integers or "stationary"')
+        raise ValueError(f'initial_state: {excerpt(initial_state)} is not an integer, {arms} integers or "stationary"')
     if (start < 0).any() or (start >= states).any():
         raise ValueError(f"initial_state: {initial_state} is out of range 0..{states - 1}")
 
@@ -275,5 +276,5 @@ def _probabilities(name: str, values: ArrayLike) -> np.ndarray:
         raise ValueError(f"{name}: shape {array.shape} is not [K]")
     if (array < 0).any() or (array > 1).any():
         raise ValueError(f"{name}: a probability lies outside [0, 1]")
-    chains.thresholds(np.stack([1 - array, array], axis=-1), name)  # refuses what is too rare to be drawn
+    chains.thresholds(np.stack([1 - array, array], axis=-1), name)  # raises ValueError for what is too rare to be drawn
     return array

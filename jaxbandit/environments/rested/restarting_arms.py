@@ -1,4 +1,4 @@
-"""Arms that all begin again after a random time: discounted reward without a discount."""
+"""Arms that all restart after a random time: discounted reward as a long-run average."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from jaxbandit.known_arms import KnownArms
 
 
 class RestartingState(NamedTuple):
-    """Where the arms of one run stand in the episode under way."""
+    """The states of the arms of one run in the current episode."""
 
     states: Array  # [K] int32
-    draws: Array  # [K] uint32, how many draws each arm has used; the round before the episode, until the arm is played
+    draws: Array  # [K] uint32, draws used by each arm; before its first play in an episode, the last round before it
 
 
 @pytree
 class RestartingArms:
-    """Rested arms that, after every round, with probability 1 - discount all return to their first states.
+    """Rested arms that all restart after every round with probability 1 - discount.
 
-    An episode, the rounds from one return to the next, has one round more with probability `discount`. So the expected
-    sum of its rewards is that of discount^(t-1) reward_t over the rounds t of arms that never return, and a policy that
-    learns can do so over many episodes. The player is told when the arms return (`Feedback.restarted`), not in which
-    states they are then: these have the law `initial` of the arms, and show themselves when an arm is played.
+    An episode, the rounds from one restart to the next, continues after each round with probability `discount`. So the
+    expected sum of its rewards is that of discount^(t-1) reward_t over the rounds t of arms that never restart, and a
+    policy can learn over many episodes. The player sees that the arms restart (`Feedback.restarted`), not their new
+    states: these are drawn from the law `initial` of the arms, and an arm shows its state when it is played.
 
-    What the n-th play of an arm in an episode does depends on the run, the arm, n and the round in which the episode
-    began, and the returns on the run and the round alone: policies are compared on the same luck. Until the first
-    return the arms do what they would do without returns.
+    The outcome of the n-th play of an arm in an episode depends only on the run, the arm, n and the round in which the
+    episode began, and a restart only on the run and the round: policies are compared on common random numbers. Until
+    the first restart the arms behave as without restarts.
 
     Build it with `restarting`, which checks its arguments.
 
-    Fields: `arms`, the `discount` in float64 on the host, and the threshold of 32 bits that draws a return.
+    Fields: `arms`, the `discount` in float64 on the host, and the threshold of 32 bits for the draw of a restart.
     """
 
     declares: ClassVar = Declares(pairing="round", problem="restarting")
@@ -54,7 +54,7 @@ class RestartingArms:
 
     @property
     def transition(self) -> np.ndarray | Array:
-        """[K, S, S], how an arm moves that is played."""
+        """[K, S, S], the transition law of a played arm."""
         return self.arms.transition
 
     @property
@@ -74,14 +74,14 @@ class RestartingArms:
         return np.asarray((1 - discount) * np.sum(np.asarray(self.initial) * values[..., 0], axis=-1))
 
     def known(self) -> KnownArms:
-        """What a planner computes with: the arms within an episode."""
+        """The laws and rewards that a planner needs, of the arms within an episode."""
         return self.arms.known()
 
     def comparator(self, plays: int) -> float:
-        """What the best policy that knows the arms collects a round in the long run: that of the Gittins index.
+        """The long-run reward a round of the Gittins index policy, which is the best for known arms.
 
         Raises:
-          ValueError: plays is not 1; with more, only value iteration over all arms together finds the best.
+          ValueError: plays is not 1; with more, the best policy needs value iteration over joint states.
 
         >>> from jaxbandit import two_state
         >>> round(restarting(two_state([0.5, 0.4], [0.4, 0.55]), 0.9).comparator(1), 4)
@@ -93,18 +93,18 @@ class RestartingArms:
         return (1 - float(self.discount)) * value
 
     def init(self, key: Array) -> RestartingState:
-        """Where the arms of the run with this environment key stand before the first round."""
+        """The state before the first round of the run with this environment key."""
         initial_state = self.arms.init(key)
         return RestartingState(initial_state.states, initial_state.plays)
 
     def step(self, key: Array, state: RestartingState, arms: Array, t: Array) -> tuple[RestartingState, Feedback]:
-        """Play `arms` [M] int32, distinct, in round `t`: where all arms stand afterwards, and what the player sees."""
+        """Play `arms` [M] int32, distinct, in round `t`; return the new state and what the player sees."""
         before, number = state.states[arms], state.draws[arms] + 1
         bits = draws.play_bits(key, arms, number)
         states = draws.choose(bits, jnp.asarray(self.arms.transition_thresholds), arms, before)
         rewards = jnp.asarray(self.reward, float)[arms, states]
         next_states, used = state.states.at[arms].set(states), state.draws.at[arms].set(number)
-        # numbers beyond those of the arms: K for the return, K + 1 for its number, the others for the first states
+        # arm numbers end at K - 1: K is for the restart, K + 1 for its number, the others for the first states
         count = next_states.shape[0]
         chance = draws.play_bits(key, jnp.arange(count, 2 * count + 2), jnp.full(count + 2, t))
         ended = chance[0] < self.threshold
@@ -115,10 +115,10 @@ class RestartingArms:
 
 
 def restarting(arms: MarkovArms, discount: float) -> RestartingArms:
-    """Rested arms in episodes: after every round they all begin again with probability 1 - discount.
+    """Rested arms in episodes of random length: after every round all restart with probability 1 - discount.
 
     Args:
-      arms: from `two_state`, `bernoulli`, `markov` or `random_arms`; their `initial_state` is that of every episode.
+      arms: from `two_state`, `bernoulli`, `markov` or `random_arms`; every episode begins in their `initial_state`.
       discount: from 0 (every round is an episode) to 1 - 2^-31.
 
     Raises:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbandit.arguments import LARGEST, shown
+from jaxbandit.arguments import LARGEST, excerpt
 
 ROLES = ("arm", "step", "round", "sequence", "state", "reward")
 SEPARATORS = ",\t;"
@@ -70,10 +70,10 @@ def _names(columns: Mapping[str, str] | None, states: int | None) -> dict[str, s
     if columns is None:
         return {}
     if not isinstance(columns, Mapping):
-        raise ValueError(f"columns: {shown(columns)} is not a dictionary such as {{'arm': 'choice'}}")
+        raise ValueError(f"columns: {excerpt(columns)} is not a dictionary such as {{'arm': 'choice'}}")
     for role, name in columns.items():
         if role not in ROLES or not isinstance(name, str):
-            raise ValueError(f"columns: {shown({role: name})} does not name the column of {', '.join(ROLES)}")
+            raise ValueError(f"columns: {excerpt({role: name})} does not name the column of {', '.join(ROLES)}")
     if "step" in columns and "round" in columns:
         raise ValueError("columns: a step counts an arm's own plays, a round those of all arms; name one of them")
     if (unused := "state" if states is None else "reward") in columns:

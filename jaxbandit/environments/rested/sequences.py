@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jaxbandit.arguments import LARGEST, as_floats, path, shown
+from jaxbandit.arguments import LARGEST, as_floats, excerpt, path
 from jaxbandit.environments.rested.sequence_files import from_file, kind, transitions_are_needed
 
 Data = Iterable[Any] | Mapping[Any, Any] | str | os.PathLike[str]
@@ -35,7 +35,7 @@ def observed(data: Data, states: int | None = None, columns: Mapping[str, str] |
     if isinstance(data, str | os.PathLike):
         labels, arms = from_file(path("data", data), states, columns)
     elif columns is not None:
-        raise ValueError(f"columns: {shown(columns)}; only a file has columns, and `data` is none")
+        raise ValueError(f"columns: {excerpt(columns)}; only a file has columns, and `data` is not a path")
     else:
         labels, arms = _from_arrays(data, states)
     if len(arms) < 2:
@@ -49,7 +49,7 @@ def _from_arrays(data: Any, states: int | None) -> tuple[list[str], list[list[np
             raise TypeError
         entries = list(data.values() if isinstance(data, Mapping) else data)
     except TypeError:
-        raise ValueError(f"data: {shown(data)}; give one sequence an arm, or a file's path") from None
+        raise ValueError(f"data: {excerpt(data)}; give one sequence an arm, or a file's path") from None
     labels = [str(label) for label in (data if isinstance(data, Mapping) else range(len(entries)))]
     arms = []
     for label, entry in zip(labels, entries):

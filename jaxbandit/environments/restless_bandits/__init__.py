@@ -1,3 +1,3 @@
-"""Restless arms (RMAB): they move whether they are played or not, and one or all of them pay."""
+"""Restless arms (RMAB), which move whether they are played or not; only played arms pay, or all arms pay."""
 
 __all__: list[str] = []

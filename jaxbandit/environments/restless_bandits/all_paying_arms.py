@@ -1,4 +1,4 @@
-"""Restless arms that all pay: every arm's state counts in every round, and M of them can be acted on."""
+"""Restless arms that all pay in every round, M of which can be acted on: the restless bandit of operations research."""
 
 from __future__ import annotations
 
@@ -16,15 +16,18 @@ from jaxbandit.environments.restless_bandits.restless_arms import RestlessArms, 
 from jaxbandit.indices.relaxed import relaxation_of
 from jaxbandit.known_arms import KnownArms
 
-MOST_STATES, MOST_MOVES = 1024, 2**23  # joint states and numbers in the joint matrices, up to which the best is found
+MOST_STATES, MOST_MOVES = (
+    1024,
+    2**23,
+)  # for joint states and entries up to these the best policy is computed
 DIGITS = 12  # of the comparator: those in which one version of a solver agrees with the next
 
 
 class AllPayingState(NamedTuple):
-    """Where the arms of one run stand, and where they have been."""
+    """The states of the arms of one run, and how often each was left."""
 
     arms: RestlessState
-    stays: Array  # [K, S] int32, how many rounds have left each arm in each state
+    stays: Array  # [K, S] int32, the number of rounds after which each arm was in each state
 
 
 @pytree
@@ -33,15 +36,15 @@ class AllPayingArms:
 
     In every round arm k moves from s to s' ~ transition[k, s, .] if it is played, else by passive[k, s, .], and pays
     reward[k, s']; a play costs cost[k]. So M plays a round are a budget, to be spent on the arms whose states gain most
-    by it. How many rounds have left each arm in each state is recorded as "stays" [K, S], which with the counts of
-    plays tells exactly what was collected. A recorded round of a run so takes 8 K S bytes, not 4 K S.
+    by it. The number of rounds after which each arm was in each state is recorded as "stays" [K, S]; with the counts of
+    plays it gives the reward collected exactly. A recorded round of a run therefore takes 8 K S bytes, not 4 K S.
 
-    What the player sees are the arms' states: of those it plays, or of all with `observed`. `Feedback.rewards` is what
-    the states of the arms played pay.
+    The player sees the states of the arms it plays, or of all arms with `observed`. `Feedback.rewards` are the rewards
+    of the arms played.
 
     Regret is measured against the gain of the best policy for all arms together if they have at most 1,024 joint states
     (and 2^23 joint transition probabilities), else against `indices.relaxation`, which no policy exceeds. Tables and
-    pictures say which; both are for a player who sees all states.
+    plots name it; both are for a player who sees all states.
 
     Build it with `restless(.., paid="all")`, which checks its arguments.
 
@@ -53,7 +56,7 @@ class AllPayingArms:
 
     @property
     def declares(self) -> Declares:
-        """As the arms, but all of them pay."""
+        """The declaration of the arms, except that all arms pay."""
         return self.arms.declares._replace(paid="all")
 
     @property
@@ -68,12 +71,12 @@ class AllPayingArms:
 
     @property
     def transition(self) -> np.ndarray | Array:
-        """[K, S, S], how an arm moves that is played."""
+        """[K, S, S], the transition law of a played arm."""
         return self.arms.transition
 
     @property
     def passive(self) -> np.ndarray | Array:
-        """[K, S, S], how an arm moves that is not played."""
+        """[K, S, S], the transition law of an arm that is not played."""
         return self.arms.transition if self.arms.passive is None else self.arms.passive
 
     @property
@@ -86,16 +89,16 @@ class AllPayingArms:
         return self.arms.means()
 
     def known(self) -> KnownArms:
-        """What a planner computes with."""
+        """The laws and rewards that a planner needs."""
         laws = self.transition, self.passive, self.reward, self.initial
         return KnownArms.of(*laws, cost=self.cost, paid="all")
 
     def validate(self, task: Task) -> None:
-        """Raise ValueError for a budget for all arms, which leaves no choice."""
+        """Raise ValueError if all arms are played, which leaves no choice."""
         self._check_plays(task.plays)
 
     def comparator(self, plays: int) -> float:
-        """The most that M plays a round can collect in the long run: the best gain, or the relaxation's bound on it.
+        """The largest long-run reward a round of any policy with M plays, or the relaxation's bound on it.
 
         >>> from jaxbandit.environments import restless
         >>> rows, wait = [[[0.1, 0.9], [0.1, 0.9]]] * 2, [[[0.9, 0.1], [0.3, 0.7]]] * 2
@@ -112,7 +115,7 @@ class AllPayingArms:
         return float(f"{value:.{DIGITS}g}")
 
     def relaxation(self, plays: int) -> indices.Relaxation:
-        """`indices.relaxation` of these arms and of what their plays cost.
+        """`indices.relaxation` of these arms and their costs.
 
         Raises:
           ValueError: `plays` is not an integer from 0 to K.
@@ -125,28 +128,28 @@ class AllPayingArms:
         return relaxation_of(self.known(), plays)
 
     def comparator_name(self, plays: int) -> str:
-        """What `comparator` is."""
+        """The name of the comparator, such as "the best policy" or "the relaxation"."""
         self._check_plays(plays)
         if not self._few(plays):
             return "the relaxation"
         return "the best policy" if self.observed else "the best policy that sees all states"
 
     def init(self, key: Array) -> AllPayingState:
-        """Where the arms of the run with this environment key stand before the first round."""
+        """The state before the first round of the run with this environment key."""
         return AllPayingState(self.arms.init(key), jnp.zeros(self.reward.shape, jnp.int32))
 
     def step(self, key: Array, state: AllPayingState, arms: Array, t: Array) -> tuple[AllPayingState, Feedback]:
-        """Play `arms` [M] int32, distinct, in round `t`: where all arms stand afterwards, and what the player sees."""
+        """Play `arms` [M] int32, distinct, in round `t`; return the new state and what the player sees."""
         following, feedback = self.arms.step(key, state.arms, arms, t)
         here = jnp.arange(self.reward.shape[1], dtype=jnp.int32)[None] == following.states[:, None]
         return AllPayingState(following, state.stays + here.astype(jnp.int32)), feedback
 
     def records(self, state: AllPayingState) -> dict[str, Array]:
-        """How many rounds have left each arm in each state."""
+        """The number of rounds after which each arm was in each state."""
         return {"stays": state.stays}
 
     def _check_plays(self, plays: int) -> None:
-        """Raise ValueError for a budget for all arms, or for none, which leaves no choice."""
+        """Raise ValueError if all arms are played or none is, which leaves no choice."""
         arms = self.reward.shape[0]
         if not 1 <= plays < arms:
             raise ValueError(
@@ -154,7 +157,7 @@ class AllPayingArms:
             )
 
     def _few(self, plays: int) -> bool:
-        """Whether the joint states are few enough to find the best policy."""
+        """Whether there are few enough joint states to compute the best policy."""
         arms, states = self.reward.shape
         number = states**arms
         return number <= MOST_STATES and comb(arms, plays) * number**2 <= MOST_MOVES

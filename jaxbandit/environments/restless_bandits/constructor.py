@@ -1,4 +1,4 @@
-"""Restless arms from their laws: those of which the ones played pay, and those that all pay."""
+"""The constructor of restless arms: only played arms pay, or all arms pay."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jaxbandit import chains
-from jaxbandit.arguments import choice, finite, shown, truth
+from jaxbandit.arguments import choice, excerpt, finite, truth
 from jaxbandit.base import Paid
 from jaxbandit.environments.rested.markov_arms import InitialState, markov
 from jaxbandit.environments.restless_bandits.all_paying_arms import AllPayingArms
@@ -51,20 +51,20 @@ def restless(
     paid: Paid = "played",
     cost: ArrayLike = 0.0,
 ) -> RestlessArms | AllPayingArms:
-    """Restless arms from the laws by which they move where they are played and where they are not.
+    """Restless arms from their active and passive transition laws.
 
     Args:
       transition: [K, S, S], row-stochastic, K >= 2, S from 2 to 64; every arm with a single recurrent class.
       reward: [S] or [K, S], what the state moved to pays; not all equal.
-      passive: [K, S, S], row-stochastic, of an arm that is not played; None for the same law as when played, which
-        paid="all" refuses. It may be reducible: the identity gives arms that wait.
+      passive: [K, S, S], row-stochastic, of an arm that is not played; None for the same law as when played, which is
+        an error with paid="all". It may be reducible: the identity gives arms that wait.
       initial_state: every arm's state before the first round: "stationary" (drawn from the stationary law of
-        `transition`, by the run's key), an integer or [K] integers. The player is told it as the state last shown.
-      observed: whether the player sees after every round where all arms stand (`Feedback.shown`), not only those it
-        played, which an index policy on states needs.
+        `transition`, by the run's key), an integer or [K] integers. The player sees it, as the state last shown.
+      observed: whether the player sees the states of all arms after every round (`Feedback.shown`), not only of those
+        it played. An index policy on states needs them.
       paid: "played", the arms that are played pay, as in the bandits of statistics; or "all", every arm pays for its
-        state in every round, played or not, as in those of operations research (`AllPayingArms`). The state moved to
-        pays. The long-run averages are those of the literature's rewards of the present state.
+        state in every round, played or not, as in those of operations research (`AllPayingArms`). The new state
+        pays; the long-run averages equal those of the literature, where the present state pays.
       cost: with paid="all" what a play costs, one number or [K].
 
     Raises:
@@ -103,8 +103,8 @@ def restless(
         raise ValueError(f"cost: shape {costs.shape} is neither a number nor [K] = ({count},)")
     if paid == "played":
         if costs.any():
-            raise ValueError(f'cost: {shown(cost)}, and paid is "played"; give paid="all", or subtract it from rewards')
+            raise ValueError(f'cost: {excerpt(cost)} with paid="played"; give paid="all", or lower the rewards by it')
         return arms
     if rows is None:
-        raise ValueError('passive: left out with paid="all", so that a play changes nothing; give it, too')
+        raise ValueError('passive: missing with paid="all", so that a play would change nothing; give it, too')
     return AllPayingArms(arms, np.broadcast_to(costs, (count,)).copy())

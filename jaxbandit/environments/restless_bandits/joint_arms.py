@@ -1,4 +1,4 @@
-"""All arms together as one decision process: its states are those of all arms, its actions the sets of arms to play."""
+"""All arms as one decision process: its states are joint states of the arms, its actions the sets of arms to play."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Joint(NamedTuple):
     """The arms as one process; joint states are numbered as `numpy.ravel_multi_index` does, the last arm's fastest."""
 
     transition: np.ndarray  # [A, N, N], an action for each set of arms that may be played, in the order of combinations
-    reward: np.ndarray  # [A, N], what all arms pay on average in the round, by the state left
+    reward: np.ndarray  # [A, N], mean reward of all arms in a round that begins in the joint state
     initial: np.ndarray  # [N]
 
 

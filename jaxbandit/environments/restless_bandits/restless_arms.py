@@ -17,9 +17,9 @@ from jaxbandit.known_arms import KnownArms
 
 
 class RestlessState(NamedTuple):
-    """Where the arms of one run stand, and what the player last saw of them."""
+    """The states of the arms of one run, and those that the player last saw."""
 
-    states: Array  # [K] int32, never shown before the arm is played
+    states: Array  # [K] int32, the current states, shown only by a play
     shown: Array  # [K] int32, the state each arm last showed; its first state before that
 
 
@@ -33,8 +33,8 @@ class RestlessArms:
     only for an arm that was played in the round before, too. `observed` arms all show their states in every round: then
     it always is one.
 
-    What an arm's move draws depends on the run, the arm and the round alone. An arm that is played in every round moves
-    as its rested twin does under the same key, and without `passive` an arm's path is the same under every policy. With
+    The random numbers of a move depend only on the run, the arm and the round. An arm that is played in every round
+    moves as a rested arm with the same key, and without `passive` an arm's path is the same under every policy. With
     the identity as `passive` the arms are rested in law, with other draws.
 
     Build it with `restless`, which checks its arguments.
@@ -53,7 +53,7 @@ class RestlessArms:
 
     @property
     def declares(self) -> Declares:
-        """Arms that move anyway, and whose states are all seen if they are `observed`."""
+        """Restless arms, all of whose states are visible if they are `observed`."""
         return Declares(pairing="round", problem="observed" if self.observed else "restless")
 
     def means(self) -> np.ndarray:
@@ -66,18 +66,18 @@ class RestlessArms:
         return long_run_means(self.transition, self.reward)
 
     def known(self) -> KnownArms:
-        """What a planner computes with."""
+        """The laws and rewards that a planner needs."""
         passive = self.transition if self.passive is None else self.passive
         return KnownArms.of(self.transition, passive, self.reward, self.initial)
 
     def init(self, key: Array) -> RestlessState:
-        """Where the arms of the run with this environment key stand before the first round."""
+        """The state before the first round of the run with this environment key."""
         every = self._arms()
         first = draws.choose(draws.play_bits(key, every, jnp.zeros_like(every)), self.initial_thresholds)
         return RestlessState(first, first)
 
     def step(self, key: Array, state: RestlessState, arms: Array, t: Array) -> tuple[RestlessState, Feedback]:
-        """Play `arms` [M] int32, distinct, in round `t`: where all arms stand afterwards, and what the player sees."""
+        """Play `arms` [M] int32, distinct, in round `t`; return the new state and what the player sees."""
         every = self._arms()
         played = (arms[:, None] == every[None]).any(axis=0)
         bits = draws.play_bits(key, every, jnp.broadcast_to(t, every.shape))

@@ -1,4 +1,4 @@
-"""Transition rows estimated from counts."""
+"""Transition probabilities estimated from counts."""
 
 from __future__ import annotations
 

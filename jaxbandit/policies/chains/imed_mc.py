@@ -1,4 +1,4 @@
-"""IMED on the likelihood of an arm's whole chain."""
+"""IMED-MC: IMED on the likelihood of an arm's Markov chain."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ class Compared(NamedTuple):
 
     Fields:
       seen: the transitions.
-      leads: [K] bool, the arms that are played without an index.
-      chain: of each arm the likeliest chain of its class; None where every round computes it from the counts.
+      leads: [K] bool, the arms played regardless of their indices, with several plays a round.
+      chain: the most likely chain of each arm in its class; None where every round computes it from the counts.
       gap: [K], of these classes; None for all chains.
-      bounds: what is known of the indices of arms with three states or more; None where every round computes them all.
+      bounds: bounds on the indices of arms with three states or more; None where every round computes all indices.
     """
 
     seen: ChainMemory
@@ -39,35 +39,35 @@ class Compared(NamedTuple):
 
 @pytree
 class IMEDMC:
-    """IMED on the likelihood of the whole chain (IMED-MC): the arm with the least J(best) + log(1 + c) is played.
+    """IMED-MC, IMED for Markov chains: the arm with the least J(best) + log(1 + c) is played.
 
     J(m) = max of L - max of L over chains with a mean of at least m, where L(Q) = sum over s and j of n_sj log Q_sj and
     n_sj counts the arm's transitions from state s to state j (`confidence.chain_likelihood_ratio`). `best` is the
-    largest over arms of the mean of the arm's likeliest chain; c counts the arm's `cycles`. Its regret grows as the
-    lower bound does, for all irreducible chains (docs/optimality.md) and arms that always pay the same. An arm that can
-    enter states which it never leaves again is not covered: the policy may play it for ever.
+    largest mean over arms of the arm's most likely chain; c counts the arm's `cycles`. Its regret attains the lower
+    bound for all irreducible chains (docs/optimality.md) and arms with constant rewards. Arms with transient states
+    are not covered: the policy may play one for ever.
 
-    With an exponent or a gap, only chains of a class are admitted: those whose range of relative values is at most
-    (max reward - min reward) / gap (`chains.reward_gap`), for two states those with P01 + P10 >= gap. An arm that never
-    moves is then given up; with neither, an arm that has not moved yet is played until it does.
+    With an exponent or a gap, only a class of chains is considered: those whose range of relative values is at most
+    (max reward - min reward) / gap (`chains.reward_gap`), for two states those with P01 + P10 >= gap. The policy then
+    stops playing an arm that never moves; with neither, an arm that has not moved yet is played until it does.
 
     Args:
       exponent: None, or in (0, 1): the class of the gap T^-exponent, T the arm's plays. It needs no knowledge of the
-        chains, and the same theorem holds; take 0.55 if arms may hardly move.
+        chains, and the same theorem holds; take 0.55 if arms may move very rarely.
       gap: None, or in [0, 1]: a class chosen by the user. Both None (default): all chains.
-      memory: None, or `Window`, or for two states `Discounted`: n, c and T are then what is remembered.
+      memory: None, or `Window`, or for two states `Discounted`: n, c and T are then of the remembered plays.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a field out of range, an exponent and a gap, or a discount for
-        more than two states, whose search needs whole counts.
+      ValueError: from `simulate` and `check_policy`, for a field out of range, an exponent beside a gap, or a discount
+        for more than two states, because the search needs integer counts.
 
-    With M plays a round the M - 1 arms whose likeliest chains have the largest means are played, and the rule above
-    chooses one of the others. For two states J is exact up to rounding. For more it is found by a search, which for
-    three states without a class is off by more than 0.1 max(1, J) for 2 in 1,000 of the counts met in play. Then J is
-    computed only for arms whose turn it could be: as J grows with m, an arm that is out with a smaller m is out.
+    With M plays a round the M - 1 arms whose most likely chains have the largest means are played, and the rule above
+    chooses one of the others. For two states J is exact up to rounding. For more it is found by a search, whose error
+    for three states without a class exceeds 0.1 max(1, J) for 2 in 1,000 of the counts met in simulations. J is then
+    computed only for arms that could have the least index: J grows with m, so its value at a smaller m is a bound.
 
     Source: our own, after Honda and Takemura 2015 (IMED) and Burnetas and Katehakis 1997 (the likelihood of chains).
-    Cycles are counted where IMED counts plays, because a slow arm's plays say less than their number.
+    Cycles replace the plays of IMED, because plays of a slowly mixing arm carry less information.
 
     >>> policy = IMEDMC()
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
@@ -93,13 +93,13 @@ class IMEDMC:
         if task.reward.shape[1] > 2 and not counts_whole(self.memory):
             raise ValueError(
                 f"memory: IMEDMC discounts transitions between two states, and arms of {task.name} have "
-                f"{task.reward.shape[1]}; give a Window, or your own memory, whose counts are whole"
+                f"{task.reward.shape[1]}; give a Window, or your own memory with integer counts"
             )
 
     def init(self, reward: Array) -> Compared:
         seen, arms, states = no_transitions(reward, self.memory), *reward.shape
         # as `_gap` has it before the first play; XLA would move a number that depends on no count through every
-        # operation there, one a pass
+        # operation there, one in each pass
         gap = None if self._all_chains() else jnp.full(arms, 1.0 if self.gap is None else self.gap, float)
         searches = self._searches_on_demand(states)
         likeliest = likeliest_where_needed if searches else likeliest_chain
@@ -116,7 +116,7 @@ class IMEDMC:
         best = jnp.max(jnp.where((plays > 0) & ~state.leads, chain.mean, 0))
         if counts.shape[-1] == 2:
             ratio = ratio_to(chain, counts, reward, best, state.gap)
-        else:  # one arm at a time, so that its numbers stay in the fastest cache and the program compiles sooner
+        else:  # one arm at a time: its numbers stay in the nearest cache, and the program compiles sooner
 
             def ratio_of(arm: tuple[LikeliestChain, Array, Array, Array | None]) -> Array:
                 chain, counts, reward, gap = arm
@@ -138,7 +138,7 @@ class IMEDMC:
         return Compared(seen, leads, chain, gap, bounds)
 
     def _renewed(self, state: Compared, seen: ChainMemory, arms: Array) -> tuple[LikeliestChain | None, Array | None]:
-        """The likeliest chains and the gaps of the classes after a round in which `arms` [M] were played."""
+        """The most likely chains and the gaps of the classes after a round in which `arms` [M] were played."""
         if state.chain is None:
             return None, None
         if self.memory is not None:  # which changes the counts of every arm
@@ -148,7 +148,7 @@ class IMEDMC:
         return jax.tree.map(lambda of_all, new: of_all.at[arms].set(computed_once(new)), kept, played)
 
     def _likeliest(self, counts: Array, reward: Array) -> tuple[LikeliestChain, Array | None]:
-        """The likeliest chain of each arm in its class, and the gap of that class."""
+        """The most likely chain of each arm in its class, and the gap of the class."""
         if self._searches_on_demand(counts.shape[-1]):
             gap = self._gap(counts)
             return likeliest_where_needed(counts, reward, gap), gap
@@ -157,7 +157,7 @@ class IMEDMC:
         return likeliest_chain(counts, reward, gap), gap
 
     def _searches_on_demand(self, states: int) -> bool:
-        """Whether the search for J, which arms with three states and more need, is left out where it cannot matter."""
+        """Whether J needs a search (three states or more), which is then made only for arms that could be played."""
         return states > 2 and self.memory is None
 
     def _all_chains(self) -> bool:

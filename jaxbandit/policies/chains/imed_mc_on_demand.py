@@ -1,4 +1,4 @@
-"""IMED-MC for three states and more: J, which needs a search, is computed only for arms that could be played."""
+"""IMED-MC for three states or more: the search for J is made only for arms that could be played."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from jaxbandit.policies.chains.upper_on_demand import GIVEN_AWAY
 from jaxbandit.policies.parts.memory import ChainMemory
 
 NEVER = 1e29  # J is at least this where no chain of the class has so large a mean
-INSIDE = 1 - 1e-4  # of the spread that a class allows; closer to its edge rounding would decide, so there is a search
+INSIDE = 1 - 1e-4  # of the range that a class allows; closer to its edge rounding would decide, and J is searched for
 
 
 @described
 class Bounds(NamedTuple):
-    """What is known of J and of the index of each arm.
+    """Bounds on J and on the index of each arm.
 
-    For an arm's counts as they are J grows with m. So J(m') is at most J(m) for every m of at least m', and an arm
-    whose index is too large even with J(m') in the place of J(m) is not the least, whatever J(m) is.
+    For given counts J grows with m. So J(m') is at most J(m) for every m >= m', and an arm whose index is too large
+    with J(m') in place of J(m) does not have the least index.
 
     Fields:
       mean: [K], the mean m' at which J was computed since the arm's last play; -1 where it was not.
       ratio: [K], J(m'); 0 where it was not computed.
-      lower: [K], for the next round: the index itself of the arm that has the least, at most the index of all others.
+      lower: [K], for the next round: lower bounds on the indices; the least index itself.
     """
 
     mean: Array
@@ -39,8 +39,8 @@ class Bounds(NamedTuple):
         """The bounds for the next round.
 
         Args:
-          seen, leads, chain, gap: the policy's, after the round.
-          arms: [M], those that were played.
+          seen, leads, chain, gap: fields of the policy's state, after the round.
+          arms: [M], the arms played.
         """
         counts, reward = seen.counts, seen.reward
         candidate = (total(total(counts)) > 0) & ~leads
@@ -50,7 +50,7 @@ class Bounds(NamedTuple):
         least = jnp.min(jnp.where(candidate & (chain.mean >= best), log_cycles, jnp.inf))
         # a play changes the counts, and with them J of that arm
         mean, ratio = self.mean.at[arms].set(-1), self.ratio.at[arms].set(0)
-        # J(m') bounds J(best) where m' is at most the best mean; else the arm's cycles alone are a bound
+        # J(m') bounds J(best) where m' is at most the best mean; else only log(1 + cycles) is a bound
         lower = jnp.where((chain.mean < best) & (mean <= best), ratio, 0) + log_cycles
         needed = candidate & (chain.mean < best) & (mean != best) & (lower <= least)
         of_all = (jnp.broadcast_to(number, mean.shape) for number in (best, least))
@@ -59,7 +59,7 @@ class Bounds(NamedTuple):
 
 
 def no_bounds(arms: int) -> Bounds:
-    """The bounds before the first round: nothing is known."""
+    """The bounds before the first round."""
     nothing = jnp.zeros(arms)
     return Bounds(nothing - 1, nothing, nothing)
 
@@ -67,14 +67,14 @@ def no_bounds(arms: int) -> Bounds:
 def _bounds_of(
     counts: Array, reward: Array, chain: LikeliestChain, gap: Array | None, log_cycles: Array, best: Array, least: Array
 ) -> tuple[Array, Array, Array]:
-    """m', J(m') and the index of one arm that could be played."""
+    """m', J(m') and the index, or a bound on it, of one arm that could be played."""
 
     def search(n: Array, bounds: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
-        """First J(best), then, for an arm that is out, J(m') of a smaller m'; a loop compiles the search only once."""
+        """J(best), then J(m') at a smaller m' if the arm is not played; a loop compiles the search only once."""
         mean, _, index = bounds
         ratio = ratio_to(chain, counts, reward, mean, gap, quick=True)
         index = jnp.where(n == 0, ratio + log_cycles, index)
-        # how far the arm is out; most of that is given up, so that the bound still holds when `best` falls a little
+        # how far the index exceeds the least one; m' uses up most of it, so that the bound holds when `best` falls
         margin = index - least
         # J is nearly a square of the distance from the arm's own mean, so that its slope is about 2 J / distance
         lower = larger(best - GIVEN_AWAY * margin * (best - chain.mean) / (2 * larger(ratio, 1e-30)), chain.mean)
@@ -86,13 +86,13 @@ def _bounds_of(
 
 
 def likeliest_where_needed(counts: Array, reward: Array, gap: Array | None) -> LikeliestChain:
-    """The likeliest chain of each arm in its class, searched for only where that of all chains is not in the class.
+    """The most likely chain of each arm in its class, with a search only if the overall maximiser is not in the class.
 
-    That of all chains needs no search, and is in the class for arms that move often.
+    The most likely of all chains needs no search, and is in the class for arms that move often.
 
     Args:
       counts, reward: [M, S, S], [M, S].
-      gap: [M], of the classes; None for all chains.
+      gap: [M], of the classes; None for the class of all chains.
     """
     mean, nothing = likeliest_chain(counts, reward).mean, jnp.zeros(counts.shape[0])
     if gap is None:
@@ -104,11 +104,11 @@ def likeliest_where_needed(counts: Array, reward: Array, gap: Array | None) -> L
 
 
 def cycles(counts: Array, reward: Array, mean: Array) -> Array:
-    """How often an arm went from states that pay less than its mean to the others, or back if that is less: [K].
+    """The cycles of each arm, [K]: moves from states that pay less than its mean to the others, or back if fewer.
 
     For two states this is min(n01, n10). The states that pay least always count as below the mean and those that pay
     most as not below it, wherever rounding puts the mean, so that the number grows with every tour of all states. For
-    an arm that always pays the same, plays are counted, because it has no two kinds of states.
+    an arm with constant rewards plays are counted, because it has only one kind of states.
 
     Args:
       counts: [K, S, S] int32.

@@ -1,4 +1,4 @@
-"""KL-UCB on the likelihood of an arm's whole chain."""
+"""Joint KL-UCB: KL-UCB on the likelihood of an arm's Markov chain."""
 
 from __future__ import annotations
 
@@ -17,23 +17,24 @@ from jaxbandit.policies.parts.memory import ChainMemory, Forgets, counts_whole, 
 
 @pytree
 class JointKLUCB:
-    """KL-UCB on the whole chain: the arm with the largest mean of a chain that is nearly as likely as the likeliest.
+    """Joint KL-UCB, KL-UCB for Markov chains: the arm with the largest stationary mean over its likely chains.
 
     With n_sj transitions of an arm from state s to state j, N_s departures from s and p_sj = n_sj / N_s, the index is
 
         max{mean(Q) : sum over s of N_s KL(p_s || Q_s) <= log f(t)}, mean(Q) the stationary mean of a chain with rows Q,
 
-    f as in `KLUCB`: all rows share one level, while `KLUCBMC` spends it on the row of the present state alone.
+    f as in `KLUCB`: all rows share one level, while `KLUCBMC` uses it for the row of the present state alone.
 
     Args:
       exploration: None for f(t) = 1 + t log^2 t, or a number c for log t + c log log t.
       clock: "round", or "arm" for f(t / T) in place of f(t), T the arm's plays; with exploration=0 the level is then
         log(t / T), that of KL-UCB+.
-      memory: None, or `Window`: n and T are then of what is remembered, and the rounds remembered stand for t.
+      memory: None, or `Window`: n and T are then of the remembered plays, and the number of remembered rounds replaces
+        t.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a field out of range, or a discount, because the bound is for
-        whole counts.
+      ValueError: from `simulate` and `check_policy`, for a field out of range, or a discount, because the bound needs
+        integer counts.
 
     Source: Burnetas and Katehakis 1996 and 1997 for the ball of likely chains; Garivier and Cappe 2011 for the level,
     and for KL-UCB+. For chains these levels are tested by simulation, not proved; for `IMEDMC` there is a proof.
@@ -57,8 +58,8 @@ class JointKLUCB:
         checks.memory(self, task)
         if not counts_whole(self.memory):
             raise ValueError(
-                "memory: JointKLUCB needs whole counts of transitions, which are not discounted; give a Window, or "
-                "your own memory, whose counts are whole"
+                "memory: JointKLUCB needs integer counts of transitions, which Discounted does not keep; give a "
+                "Window, or your own memory with integer counts"
             )
 
     def init(self, reward: Array) -> ChainMemory:

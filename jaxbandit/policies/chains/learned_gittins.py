@@ -1,4 +1,4 @@
-"""Gittins indices of estimated chains: of their mean, and of a draw from what is known of them."""
+"""Gittins index policies for unknown chains: of the estimated chains, and of chains drawn from the posterior."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.memory import Transitions, no_transitions
 from jaxbandit.policies.parts.posteriors import dirichlet
 
-WRITTEN_OUT = 3  # states up to which the turns of the elimination are written out, not a loop
+WRITTEN_OUT = 3  # states up to which the elimination is unrolled, not a loop
 
 
 class Indexed(NamedTuple):
-    """State of `PlugInGittins`: transitions, and the indices that follow from them."""
+    """State of `PlugInGittins`: transitions, and the indices of the estimated chains."""
 
     counts: Array  # [K, S, S], [K] and [K, S], as in `Transitions`
     states: Array
@@ -30,18 +30,17 @@ class Indexed(NamedTuple):
 
 @pytree
 class PlugInGittins:
-    """The Gittins index rule for the estimated chains, as if the estimates were true (certainty equivalence).
+    """Plug-in Gittins index: the Gittins index of the estimated chains (certainty equivalence).
 
     With N[s, s'] the transitions of an arm seen and N[s] their sum over s', its row s is estimated as
     (N[s, s'] + prior / S) / (N[s] + prior); its score is the `indices.gittins` of these rows in its present state, inf
-    before its first play. The rule is for arms that stay where they are while they are not played. Nothing makes it
-    explore: it may stay with a worse arm for ever.
+    before its first play. The policy is for rested arms. It does not explore: it may play a
+    suboptimal arm for ever.
 
     Args:
       discount: from 0 to 0.999999.
-      prior: transitions that each row is assumed to have shown beforehand, spread evenly; at least 1e-30.
-      initial_state: of every arm that has not been seen since all arms began again (`environments.restarting`), an
-        integer.
+      prior: pseudo-count of each row, divided evenly among the states; at least 1e-30.
+      initial_state: assumed state of an arm not seen since the last restart (`environments.restarting`), an integer.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a field out of range.
@@ -78,29 +77,28 @@ class PlugInGittins:
 
 
 class Drawn(NamedTuple):
-    """State of `PosteriorGittins`: transitions, and those from which the rows of the episode are drawn."""
+    """State of `PosteriorGittins`: transitions, and those from whose posterior the rows of the episode are drawn."""
 
     counts: Array  # [K, S, S], [K] and [K, S], as in `Transitions`
     states: Array
     reward: Array
     known: Array  # [K, S, S] int32, transitions seen before the episode
-    episode: Array  # uint32, the number drawn for the episode; 0 as long as arms have not begun again
+    episode: Array  # uint32, the random number of the episode; 0 before the first restart
 
 
 @pytree
 class PosteriorGittins:
-    """The Gittins index rule for chains drawn from what is known of them, anew in every episode (posterior sampling).
+    """Posterior sampling with Gittins indices (MB-PSRL): the Gittins index of chains drawn anew in every episode.
 
     With N[s, s'] the transitions of an arm seen before the episode, its row s is a draw from the Dirichlet law with
-    parameters prior / S + N[s, s'], kept until all arms begin again (`environments.restarting`); its score is the
-    `indices.gittins` of the drawn rows in its present state. Before arms first begin again, and for ever in an
-    environment where they never do, every round is an episode of its own.
+    parameters prior / S + N[s, s'], kept until all arms restart (`environments.restarting`); its score is the
+    `indices.gittins` of the drawn rows in its present state. Before the first restart, and in environments without
+    restarts, every round is an episode.
 
     Args:
       discount: from 0 to 0.999999.
       prior: sum of the parameters of each row's prior law, at least 1e-30.
-      initial_state: of every arm that has not been seen since all arms began again (`environments.restarting`), an
-        integer.
+      initial_state: assumed state of an arm not seen since the last restart (`environments.restarting`), an integer.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a field out of range.
@@ -126,7 +124,7 @@ class PosteriorGittins:
         return Drawn(*seen, seen.counts, jnp.uint32(0))
 
     def scores(self, key: Array, state: Drawn, t: Array) -> tuple[Array, Drawn]:
-        # the number of the episode stands for its key: the same rows are drawn from it in all its rounds
+        # the number of the episode serves as its key: it gives the same rows in all rounds of the episode
         number = jnp.stack([state.episode, jnp.zeros_like(state.episode)])
         words = jnp.where(state.episode > 0, number, jax.random.key_data(key))
         parameters = self.prior / state.known.shape[-1] + state.known.astype(float)
@@ -144,7 +142,7 @@ class PosteriorGittins:
 
 
 def gittins_of_rows(rows: Array, reward: Array, discount: ArrayLike) -> Array:
-    """Gittins index [M, S] of chains [M, S, S] with rewards [M, S], in S turns: `indices.gittins` for traced numbers.
+    """Gittins index [M, S] of chains [M, S, S] with rewards [M, S], in S steps: `indices.gittins` for traced numbers.
 
     >>> rows = jnp.array([[[0.5, 0.5], [0.4, 0.6]]])
     >>> gittins_of_rows(rows, jnp.array([[0.0, 1.0]]), 0.9).round(4).tolist()
@@ -155,7 +153,7 @@ def gittins_of_rows(rows: Array, reward: Array, discount: ArrayLike) -> Array:
     def turn(_: Array, loop: tuple[Array, ...]) -> tuple[Array, ...]:
         moves, killed, earned, index, left = loop
         rates = computed_once(jnp.where(left, earned / killed, -jnp.inf))
-        here = _first_largest(rates)  # [M, S], the state taken out
+        here = _first_largest(rates)  # [M, S], the state eliminated
         index = jnp.where(here, (1 - discount) * rates, index)
         left = left & ~here
         row = _pick(jnp.swapaxes(moves, -1, -2), here[:, None])
@@ -175,7 +173,7 @@ def gittins_of_rows(rows: Array, reward: Array, discount: ArrayLike) -> Array:
 
 
 def _first_largest(values: Array) -> Array:
-    """Where the largest value along the last axis is; on ties, the first.
+    """A mask of the largest value along the last axis; the first one on ties.
 
     The values are compared one by one: XLA does not vectorise argmax, and where it computes a value twice, the maximum
     need not equal any of them.
@@ -198,7 +196,7 @@ def _in_states(table: Array, states: Array) -> Array:
 
 
 def _states_after(policy: PlugInGittins | PosteriorGittins, states: Array, feedback: Feedback) -> Array:
-    """The states in which the policy assumes the arms to be after a round, in which they may have begun again."""
+    """The states in which the policy assumes the arms to be after a round, possibly with a restart."""
     if feedback.restarted is None:
         return states
     return jnp.where(feedback.restarted > 0, jnp.asarray(policy.initial_state, jnp.int32), states)

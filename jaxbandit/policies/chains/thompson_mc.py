@@ -1,4 +1,4 @@
-"""Thompson sampling on the whole chain of an arm."""
+"""Thompson-MC: Thompson sampling for Markov chains."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.memory import ChainMemory, Forgets, no_transitions
 from jaxbandit.policies.parts.posteriors import log_gamma
 
-WRITTEN_OUT = 8  # states up to which the turns of the elimination are written out, not a loop
-NEVER = -1e38  # the logarithm of 0: finite, so that differences of such numbers are not NaN
+WRITTEN_OUT = 8  # states up to which the elimination is unrolled, not a loop
+NEVER = -1e38  # in place of log 0: finite, so that differences of such numbers are not NaN
 
 
 @pytree
 class ThompsonMC:
-    """Thompson sampling on the whole chain (Thompson-MC): the arm with the largest mean of a drawn chain is played.
+    """Thompson sampling for Markov chains (Thompson-MC): the arm whose drawn chain has the largest stationary mean.
 
     In every round each arm's transition matrix is drawn from its posterior law. With n_sj the arm's transitions from
     state s to state j, row s is a draw from the Dirichlet law with the parameter staying + n_ss for its own state and
     leaving + n_sj for each other state j; for two states P01 ~ Beta(leaving + n01, staying + n00). The score is
-    log(m / (1 - m)) for the stationary mean m of the drawn chain, with rewards mapped to [0, 1]: it orders the arms as
-    m does, and still tells apart means close to 0 or 1.
+    log(m / (1 - m)) for the stationary mean m of the drawn chain, with rewards mapped to [0, 1]: it has
+    the order of m, and keeps its digits near 0 and 1.
 
     The policy does not begin with one play of each arm, because the prior makes it try all of them. With M plays a
     round the arms with the M largest scores are played.
@@ -35,12 +35,12 @@ class ThompsonMC:
     Args:
       leaving: the prior's parameter for a step to each other state, at least 1e-30.
       staying: the prior's parameter for a step to the same state, at least 1e-30.
-      memory: None, or `Discounted` or `Window`: n is then what is remembered.
+      memory: None, or `Discounted` or `Window`: n is then of the remembered plays.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a field out of range.
 
-    Source: our own, after Thompson 1933: new is the stationary mean as the score. Osband, Russo and Van Roy 2013 draw
+    Source: our own, after Thompson 1933: the stationary mean as the score is new. Osband, Russo and Van Roy 2013 draw
     the chains of a decision process, and Gast, Gaujal and Khun 2022 those of arms, which they play by Gittins indices.
     Several plays are chosen as in Komiyama, Honda and Nakagawa 2015.
 
@@ -66,8 +66,8 @@ class ThompsonMC:
         counts, reward = state.counts, state.reward
         own = jnp.eye(counts.shape[-1], dtype=bool)[None]
         draws = log_gamma(key, jnp.where(own, self.staying, self.leaving) + counts.astype(float))
-        # A drawn row is its gamma draws over their sum. The chain whose rates are the draws themselves leaves the state
-        # faster by that factor, which makes up for it in the law.
+        # A drawn row is its gamma draws divided by their sum. The chain in continuous time with the draws as rates
+        # leaves each state faster by this sum, so its stationary law is multiplied by it.
         law = computed_once(log_stationary(draws) + log_total(draws))
         law = law - reduce(larger, [law[:, s] for s in range(law.shape[1])])[:, None]
         gained, missed = (log_total(law + log_of_reward(paid)) for paid in (reward, 1 - reward))
@@ -81,7 +81,7 @@ def log_stationary(rates: Array) -> Array:
     """Logarithms, up to a common summand, of the stationary law of chains in continuous time: [K, S].
 
     States are eliminated from the last one on without subtractions. All is done with logarithms, so that nothing
-    underflows however slow a chain is.
+    underflows, however slowly a chain moves.
 
     Args:
       rates: [K, S, S], logarithms of the rates at which each state is left for each other; the diagonal does not count.
@@ -95,7 +95,7 @@ def log_stationary(rates: Array) -> Array:
 
 
 def _of_few(rates: Array) -> Array:
-    """`log_stationary` with a state less in the array at every turn."""
+    """`log_stationary` with one state fewer in the array at every step."""
     shares = []
     for last in range(rates.shape[-1] - 1, 0, -1):
         row = rates[:, last, :last]
@@ -108,7 +108,7 @@ def _of_few(rates: Array) -> Array:
 
 
 def _of_many(rates: Array) -> Array:
-    """`log_stationary` in loops, whose program is as short for 64 states as for ten."""
+    """`log_stationary` in loops: the program for 64 states is as short as for ten."""
     states = rates.shape[-1]
     number = jnp.arange(states)[None]
 

@@ -1,4 +1,4 @@
-"""TV-KL-UCB and KL-UCB-MC: confidence on the transition out of an arm's present state."""
+"""TV-KL-UCB and KL-UCB-MC: KL confidence bounds on the transition out of an arm's present state."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Estimated(NamedTuple):
 
     Fields:
       seen: the transitions.
-      known: what follows from them for arms with more than three states; None where every round computes it.
+      known: summaries of them for arms with more than three states; None where every round computes these.
     """
 
     seen: ChainMemory
@@ -38,15 +38,15 @@ class Estimated(NamedTuple):
 
 @pytree
 class KLUCBMC:
-    """KL-UCB on the transition out of an arm's present state (KL-UCB-MC), whether the arm is Markovian or not.
+    """KL-UCB-MC: KL-UCB on the transition out of an arm's present state, without a test whether the arm is Markovian.
 
-    With c = log f(t) / T and estimated rows p, the index is the largest stationary mean over rows q in the place of the
-    present state's with KL(p || q) <= c, the other rows as they are (`confidence.stationary_mean_upper`). With two
+    With c = log f(t) / T and estimated rows p, the index is the largest stationary mean over rows q of the present
+    state with KL(p || q) <= c, the other rows unchanged (`confidence.stationary_mean_upper`). With two
     states and rewards r0, r1 it has a closed form:
     in state 0 the index is (r0 p10 + r1 p) / (p + p10) with p = upper(p01, c),
     in state 1 the index is (r0 q + r1 p01) / (p01 + q) with q = lower(p10, c). For r1 < r0, a case that the paper
-    leaves out, `lower` replaces `upper` and the reverse. 0/0 stands for the better reward. Rows are estimated from
-    departures, which leaves out the last visit.
+    leaves out, `lower` and `upper` change places. 0/0 stands for the better reward. Rows are estimated from
+    departures, which excludes the last visit.
 
     Args:
       exploration: None for f(t) = 1 + t log^2 t, or a number c for log t + c log log t.
@@ -55,11 +55,11 @@ class KLUCBMC:
       samples: "arm" (the paper's equations: T counts all plays of the arm) or "state" (its concentration lemma: the
         plays in the present state).
       solver: of `confidence.kl_bound` and `confidence.stationary_mean_upper`.
-      memory: None, or `Discounted` or `Window`, for arms with two or three states: rows, means and T are then of what
-        is remembered, and the rounds remembered stand for t.
+      memory: None, or `Discounted` or `Window`, for arms with two or three states: rows, means and T are then of the
+        remembered plays, and the number of remembered rounds replaces t.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a field out of range, or a memory beside more than
+      ValueError: from `simulate` and `check_policy`, for a field out of range, or a memory with more than
         three states.
 
     Source: the paper's appendix D, algorithm 3, equations for states 0 and 1 in section III.A; for more states
@@ -92,12 +92,13 @@ class KLUCBMC:
 
 @pytree
 class TVKLUCB:
-    """Total-variation KL-UCB (TV-KL-UCB; with more than two states m-TV-KL-UCB).
+    """TV-KL-UCB (total-variation KL-UCB; with more than two states m-TV-KL-UCB).
 
-    The index is that of `KLUCBMC` for arms judged Markovian at t and that of `KLUCB` for the others. An arm is judged
-    Markovian where the largest distance between any two of its estimated rows, |p01 + p10 - 1| for the total variation
-    of two, exceeds scale (t - 1)^-exponent. Estimates are ratios of counts and meet the threshold exactly when t - 1
-    is a fourth power, so they are compared with the threshold times 1 + 1e-5, the same in every precision.
+    The index is that of `KLUCBMC` for arms classified as Markovian in round t and that of `KLUCB` for the others. An
+    arm is classified as Markovian if the largest distance between any two of its estimated rows, |p01 + p10 - 1| for
+    the total variation of two, exceeds scale (t - 1)^-exponent. Estimates are ratios of counts and meet the threshold
+    exactly when t - 1 is a fourth power, so they are compared with the threshold times 1 + 1e-5, the same in every
+    precision.
 
     Args:
       exploration: None for f(t) = 1 + t log^2 t, or a number c for log t + c log log t.
@@ -109,19 +110,19 @@ class TVKLUCB:
       clock: "round" (the paper: the threshold falls with the round) or "arm" (with the arm's own plays, T^-exponent,
         for which its proposition 4 is stated).
       distance: "total_variation", "squared_hellinger", "jensen_shannon" or "kl" (the larger of both orders), all
-        compared with the same threshold. The paper's proof covers the first and distances that are never larger, as
-        the next two; for "kl" there is no proof. A smaller distance takes an arm for Markovian later.
+        compared with the same threshold. The paper's proof covers the first and distances that are never larger, such
+        as the next two; there is no proof for "kl". With a smaller distance an arm is classified as Markovian later.
       solver: of `confidence.kl_bound` and `confidence.stationary_mean_upper`.
-      memory: None, or `Discounted` or `Window`, for arms with two or three states: rows, means and T are then of what
-        is remembered, and the rounds remembered stand for t.
+      memory: None, or `Discounted` or `Window`, for arms with two or three states: rows, means and T are then of the
+        remembered plays, and the number of remembered rounds replaces t.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a field out of range, or a memory beside more than
+      ValueError: from `simulate` and `check_policy`, for a field out of range, or a memory with more than
         three states.
 
     Source: the paper's sections III.A and III.C, algorithms 1 and 2; estimates and t as in its text, not as in its
-    authors' code. All pairs of rows are compared: algorithm 2's loop stops one state short, and would call the best arm
-    of scenario 3 i.i.d.
+    authors' code. All pairs of rows are compared: algorithm 2's loop omits the last state, and would classify the best
+    arm of scenario 3 as i.i.d.
 
     >>> policy = TVKLUCB()
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
@@ -151,11 +152,11 @@ class TVKLUCB:
         return _initial_state(self, reward, self.distance)
 
     def markovian(self, state: Estimated, t: Array) -> Array:
-        """Which arms the policy takes for Markovian at round t, [K] bool."""
+        """The arms that the policy classifies as Markovian in round t, [K] bool."""
         return self._judged(state, t)[0]
 
     def _judged(self, state: Estimated, t: Array) -> tuple[Array, Estimated]:
-        """The same, and the state with what is known now."""
+        """`markovian`, and the state with updated summaries."""
         seen, known = state
         if self.clock == "round":
             elapsed = jnp.asarray(remembered(self.memory, t - 1))
@@ -168,7 +169,7 @@ class TVKLUCB:
             return markovian, Estimated(seen, known)
         rows = estimates(seen.counts, self.unvisited)
         if self.distance == "total_variation" and rows.shape[-1] == 2:
-            distance = jnp.abs(rows[:, 0, 1] + rows[:, 1, 0] - 1)  # the same, in fewer operations
+            distance = jnp.abs(rows[:, 0, 1] + rows[:, 1, 0] - 1)  # the total variation, in fewer operations
         else:
             distance = computed_once(farthest(rows, self.distance))
         return distance > limit, state
@@ -182,7 +183,7 @@ class TVKLUCB:
 
 
 def _initial_state(policy: KLUCBMC | TVKLUCB, reward: Array, distance: Distance | None) -> Estimated:
-    """The state before the first round, of a policy that compares rows by this distance, or by none."""
+    """The state before the first round, of a policy with this distance between rows, or without one."""
     seen = no_transitions(reward, policy.memory)
     if reward.shape[1] <= MOST_LISTED:
         return Estimated(seen, None)
@@ -190,7 +191,7 @@ def _initial_state(policy: KLUCBMC | TVKLUCB, reward: Array, distance: Distance 
 
 
 def _updated(policy: KLUCBMC | TVKLUCB, state: Estimated, feedback: Feedback, distance: Distance | None) -> Estimated:
-    """The state after a round, of a policy that compares rows by this distance, or by none."""
+    """The state after a round, of a policy with this distance between rows, or without one."""
     seen, known = state.seen.counted(feedback), state.known
     if known is not None:
         known = many_states.renewed(known, seen, feedback, policy.unvisited, distance)
@@ -202,7 +203,7 @@ def transition_index(
 ) -> tuple[Array, Estimated]:
     """The index [K] of `KLUCBMC` where `markovian` [K], that of `KLUCB` elsewhere; inf for an arm not played.
 
-    With more than three states it is computed where the arm could be played, and the state keeps what is known.
+    With more than three states it is computed only for arms that could be played, and the state keeps the bounds.
     """
     seen, known = state
     if known is None:
@@ -213,7 +214,7 @@ def transition_index(
         mean, plays, departures = known.mean, known.plays, known.departures
     samples = jnp.where(markovian, departures, plays) if policy.samples == "state" else plays
     radius = level(remembered(policy.memory, t), policy.exploration) / positive(samples)
-    radius = jnp.where(samples == 0, jnp.inf, radius)  # also where the level is 0, as it can be in round 2
+    radius = jnp.where(samples == 0, jnp.inf, radius)  # also if the level is 0, which is possible in round 2
     if known is not None:
         scores, known = many_states.index(known, radius, markovian, policy.solver)
         return scores, Estimated(seen, known)

@@ -1,4 +1,4 @@
-"""TV-KL-UCB and KL-UCB-MC with more than three states: only what a play has changed is computed again."""
+"""TV-KL-UCB and KL-UCB-MC with more than three states: only the numbers of played arms are computed again."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from jaxbandit.policies.chains.estimated_rows import estimates, left
 from jaxbandit.policies.chains.upper_on_demand import Uppers, largest_upper, no_uppers
 from jaxbandit.policies.parts.memory import ChainMemory, sample_mean
 
-TOGETHER = 64  # of `where_needed`: an arm has many numbers, and XLA loops over lanes only where they are many
+TOGETHER = 64  # of `where_needed`: an arm has many numbers, and XLA loops over lanes only if there are many lanes
 
 
 class Pair(NamedTuple):
-    """Two estimated rows of each arm that were the farthest from each other when all were compared.
+    """Two estimated rows of each arm that had the largest distance when all rows were compared.
 
     Fields:
       first, second: [K] int32, the rows.
-      distance: [K], how far they are from each other; the farthest rows are at least as far.
-      most: [K], how far the farthest rows are at most.
+      distance: [K], their distance, a lower bound on the largest distance.
+      most: [K], an upper bound on the largest distance.
     """
 
     first: Array
@@ -37,11 +37,11 @@ class Pair(NamedTuple):
 
 
 class Summaries(NamedTuple):
-    """What follows from the transitions of arms with more than three states.
+    """Summaries of the transitions of arms with more than three states.
 
     Most of the work of an index depends on the counts of its arm alone, and these change only when the arm is played.
-    The fields `plays` to `pair` are functions of those, renewed for the arms played; the mean and the cycles of an arm
-    not yet played are 0, as its index does not depend on them.
+    The fields `plays` to `pair` are functions of the counts, recomputed for the arms played; the mean and the cycles of
+    an arm not yet played are 0, because its index does not depend on them.
 
     Fields:
       plays: [K] int32.
@@ -50,8 +50,8 @@ class Summaries(NamedTuple):
       row, means, lengths: [K, S], `confidence.row.excursions` of the estimated rows: the present state's row, the mean
         rewards of the cycles, and their lengths.
       pair: None for KL-UCB-MC.
-      markovian: [K] bool, the verdicts in the last round.
-      uppers: of the index of each arm, with this verdict.
+      markovian: [K] bool, the classification in the last round.
+      uppers: bounds on the index of each arm, with this classification.
     """
 
     plays: Array
@@ -71,7 +71,7 @@ def no_summaries(seen: ChainMemory, unvisited: ArrayLike, distance: Distance | N
     none, nothing, no = jnp.zeros(arms), jnp.zeros_like(seen.reward), jnp.zeros(arms, bool)
     pair = None
     if distance is not None:
-        rows = estimates(seen.counts, unvisited)  # of the prior: any two are as far apart as any others
+        rows = estimates(seen.counts, unvisited)  # of the prior: all pairs of rows have the same distance
         apart, row = DISTANCES[distance](rows[:, 0], rows[:, 1]), jnp.zeros_like(seen.states)
         pair = Pair(row, row + 1, apart, apart)
     plays = jnp.zeros_like(seen.states)
@@ -81,7 +81,7 @@ def no_summaries(seen: ChainMemory, unvisited: ArrayLike, distance: Distance | N
 def renewed(
     known: Summaries, seen: ChainMemory, feedback: Feedback, unvisited: ArrayLike, distance: Distance | None
 ) -> Summaries:
-    """The summaries after a round, from the transitions that it left."""
+    """The summaries after a round, from the transitions counted by then."""
     arms = feedback.arms
     counts, states, reward = (leaf[arms] for leaf in (seen.counts, seen.states, seen.reward))
     rows = computed_once(estimates(counts, unvisited))
@@ -100,12 +100,12 @@ def renewed(
 
 
 def _pair_after(pair: Pair, arms: Array, rows: Array, departures: Array, distance: Distance) -> Pair:
-    """The pair after a round: its distance is computed again, and the farthest rows are bounded.
+    """The pair after a round: its distance is recomputed, and the bound on the largest distance updated.
 
     Args:
-      arms: [M], those played.
+      arms: [M], the arms played.
       rows: [M, S, S], their estimates after the round.
-      departures: [M], how often they have left the state from which they moved.
+      departures: [M], their departures from the state that they left.
     """
     places = jnp.arange(rows.shape[1])[None]
     one, two = (
@@ -117,7 +117,7 @@ def _pair_after(pair: Pair, arms: Array, rows: Array, departures: Array, distanc
         apart = jnp.maximum(apart, DISTANCES[distance](two, one))
     # one more departure moves its row by at most 1 / departures in total variation, and so every distance of that row;
     # 1.001 covers the rounding of all steps since the rows were last compared. Other distances have no such bound, so
-    # that all rows are compared again as soon as the pair does not decide
+    # that all rows are compared again as soon as the pair is not decisive
     most = pair.most[arms] + 1.001 / departures if distance == "total_variation" else jnp.full_like(apart, jnp.inf)
     return pair._replace(distance=pair.distance.at[arms].set(apart), most=pair.most.at[arms].set(most))
 
@@ -125,9 +125,9 @@ def _pair_after(pair: Pair, arms: Array, rows: Array, departures: Array, distanc
 def judged(
     known: Summaries, counts: Array, threshold: Array, unvisited: ArrayLike, distance: Distance
 ) -> tuple[Array, Summaries]:
-    """Whether any two rows of each arm are farther apart than the threshold [K], [K] bool, and what is known now.
+    """Whether the largest distance of two rows of each arm exceeds the threshold [K], [K] bool, and the summaries.
 
-    All rows are compared where the two that are kept do not decide.
+    All rows are compared if the kept pair is not decisive.
     """
 
     def compared(counts: Array, unvisited: Array) -> Pair:
@@ -143,14 +143,14 @@ def judged(
 
 
 def index(known: Summaries, radius: Array, markovian: Array, solver: Solver) -> tuple[Array, Summaries]:
-    """Scores [K], and what is known of the indices.
+    """Scores [K], and the summaries with updated bounds on the indices.
 
-    The score of an arm that could be played is its index; of any other a number that is at least its index, and smaller
-    than the largest index.
+    The score of an arm that could be played is its index, that of any other arm an upper bound on its index which is
+    smaller than the largest index.
 
     Args:
       radius: [K], of the KL ball.
-      markovian: [K] bool, for which arms it is the index of `KLUCBMC`, and not that of `KLUCB`.
+      markovian: [K] bool, the arms with the index of `KLUCBMC`; the others have that of `KLUCB`.
     """
 
     def index_of(radius: Array, row: Array, means: Array, lengths: Array, mean: Array, markovian: Array) -> Array:
@@ -162,7 +162,7 @@ def index(known: Summaries, radius: Array, markovian: Array, solver: Solver) -> 
         lengths = jnp.where(markovian, lengths, 1)
         return weighted_mean_max(row, means, lengths, radius, solver)[0]
 
-    # an index with the other verdict is another function of the radius, and says nothing of this one
+    # with the other classification the index is another function of the radius, and old bounds do not apply
     uppers = known.uppers.forgotten(markovian != known.markovian)
     arguments = (known.row, known.means, known.lengths, known.mean, markovian)
     scores, uppers = largest_upper(uppers, radius, known.mean, known.plays, index_of, arguments, TOGETHER)

@@ -1,14 +1,14 @@
-"""Detectors of changes in what an arm pays, for `WithDetector`: CUSUM, M-UCB's windows, breaks that are known.
+"""Change detectors for `WithDetector`: CUSUM, the window test of M-UCB, and known breaks.
 
-A detector is a `pytree` that is written for one arm; `WithDetector` keeps one such state for each of them. It has
+A detector is a `pytree` that is written for one arm; `WithDetector` keeps its state for each arm. It has
 
-- `local`, a class attribute: whether an alarm is about one arm alone, so that this arm alone can be restarted;
+- `local`, a class attribute: whether an alarm concerns one arm, so that this arm alone can be restarted;
 - `init()`: the state before an arm's first reward since its last restart; traced;
 - `watched(state, reward, t, arms)`: the state after a reward in [0, 1] in round t, and whether it raises an alarm, a
-  scalar bool; the state after an alarm is not used. `arms` is K, an int. Traced;
-- `share(arms)`: the share alpha of rounds in which arms are played by turns, to notice changes of arms that seem bad; a
-  scalar, or None for no such rounds. Traced;
-- `validate(task)`, optional: the only refusal, on the host.
+  scalar bool; the state after an alarm is not used. `arms` is K, an integer. Traced;
+- `share(arms)`: the fraction alpha of rounds of forced exploration (round robin), to detect changes of suboptimal arms;
+  a scalar, or None for no such rounds. Traced;
+- `validate(task)`, optional: raises ValueError for wrong fields or a task that the detector cannot play; on the host.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from jaxbandit import members
-from jaxbandit.arguments import LARGEST_INTEGER, finite, integer, shown
+from jaxbandit.arguments import LARGEST_INTEGER, excerpt, finite, integer
 from jaxbandit.base import ANY_REWARD, Task, pytree, static
 from jaxbandit.policies.parts import checks
 
@@ -39,12 +39,12 @@ class Detector(Protocol):
 
 
 class Excess(NamedTuple):
-    """What CUSUM remembers of an arm since its last restart.
+    """State of CUSUM for an arm since its last restart.
 
     Fields:
       plays: int32.
-      total: the sum of the first rewards, from which the mean is taken.
-      below, above: the present sums of how much rewards lie below and above that mean, beyond the drift; not below 0.
+      total: the sum of the first rewards, for their mean.
+      below, above: the two CUSUM statistics, at least 0.
     """
 
     plays: Array
@@ -55,19 +55,19 @@ class Excess(NamedTuple):
 
 @pytree
 class CUSUM:
-    """CUSUM: alarm if rewards of an arm lie for long enough above, or below, the mean u of its first ones.
+    """CUSUM detector: alarm if cumulative deviations of the rewards from the mean u of the first ones are large.
 
-    After the first M rewards each further one, x, makes of the two sums, which begin at 0, max(0, sum + u - x - eps)
-    and max(0, sum + x - u - eps); an alarm is raised where one of them reaches the threshold h. With the numbers of the
-    source's experiments alarms where nothing has changed are not rare: of 2,000 fair coins seven runs in ten have one.
+    After the first M rewards each further reward x changes two sums, which begin at 0, to max(0, sum + u - x - eps)
+    and max(0, sum + x - u - eps); an alarm is raised when one of them reaches the threshold h. With the parameters of
+    the source's experiments false alarms are not rare: seven in ten runs of 2,000 fair coins have one.
 
     Args:
       first: M, an integer of at least 1; 150 in the source's experiments.
-      drift: eps, at least 0, half the change that is looked for.
+      drift: eps, at least 0, half the change to be detected.
       threshold: h, positive; None for log(n / U), n the horizon and U the changes.
-      alpha: the share of rounds in which arms are played by turns, in [0, 1]; None for sqrt(U log(n / U) / n).
-      horizon: how many rounds will be played, positive; only where threshold or alpha is None.
-      changes: how often arms will change, at least 1 and less than the horizon; likewise.
+      alpha: the fraction of rounds of forced exploration (round robin), in [0, 1]; None for sqrt(U log(n / U) / n).
+      horizon: the number of rounds, positive; only if threshold or alpha is None.
+      changes: the number of changes, at least 1 and less than the horizon; likewise.
 
     Raises:
       ValueError: from `simulate` and `check_policy`: a number out of range, missing or not used, or rewards without a
@@ -124,7 +124,7 @@ class CUSUM:
 
 
 class Latest(NamedTuple):
-    """What M-UCB remembers of an arm since its last restart.
+    """State of M-UCB for an arm since its last restart.
 
     Fields:
       plays: int32.
@@ -137,17 +137,17 @@ class Latest(NamedTuple):
 
 @pytree
 class MUCB:
-    """M-UCB's windows: alarm if the sums of the two halves of an arm's last w rewards differ by more than b.
+    """M-UCB detector: alarm if the sums of the two halves of an arm's last w rewards differ by more than b.
 
-    All arms are restarted.
+    An alarm restarts all arms.
 
     Args:
       window: w, an even integer of at least 2; an arm takes 4 w bytes. 150 in the literature's comparisons.
       threshold: b, positive; None for sqrt(w log(2 K n^2) / 2), n the horizon.
-      alpha: the share of rounds in which arms are played by turns, in [0, 1]; None for
+      alpha: the fraction of rounds of forced exploration (round robin), in [0, 1]; None for
         sqrt(U K (2 b + 3 sqrt w) / (2 n)), U the changes.
-      horizon: how many rounds will be played, positive; only where threshold or alpha is None.
-      changes: how often arms will change, at least 1; only where alpha is None.
+      horizon: the number of rounds, positive; only if threshold or alpha is None.
+      changes: the number of changes, at least 1; only if alpha is None.
 
     Raises:
       ValueError: from `simulate` and `check_policy`: a number out of range, missing or not used, or rewards without a
@@ -204,17 +204,17 @@ class MUCB:
 
 @pytree
 class KnownBreaks:
-    """The breaks themselves: all arms are restarted before each of these rounds, and no arm is played by turns.
+    """Known breaks: all arms are restarted before each of these rounds, without forced exploration.
 
-    What a policy loses with it is a yardstick for detectors, which have to find the breaks. Where feedback comes late,
-    the restart comes with that of the round before the break.
+    The regret of a policy with known breaks is a benchmark for detectors, which have to find them. With delayed
+    feedback the restart comes with the feedback of the round before the break.
 
     Args:
-      breaks: [B], rounds of at least 2, each the first of its segment; none for arms that do not change.
+      breaks: [B], rounds from 2 on, each the first of its segment; empty for stationary arms.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for breaks that are not such rounds; from `simulate`, for others
-        than the environment declares.
+      ValueError: from `simulate` and `check_policy`, for breaks that are not such rounds; from `simulate`, if they are
+        not those of the environment.
 
     >>> detector = KnownBreaks([3])
     >>> [bool(detector.watched(detector.init(), None, t, 2)[1]) for t in (1, 2, 3)]
@@ -229,7 +229,7 @@ class KnownBreaks:
         checks.suits(self, task, rewards=ANY_REWARD)
         breaks = finite("breaks", self.breaks)
         if breaks.ndim != 1 or (breaks % 1 != 0).any() or (breaks < 2).any():
-            raise ValueError(f"breaks: {shown(self.breaks)} is not a list of rounds from 2 on")
+            raise ValueError(f"breaks: {excerpt(self.breaks)} is not a list of rounds from 2 on")
         declared = members.breaks(task.environment)
         if declared is None:
             return
@@ -252,7 +252,7 @@ class KnownBreaks:
 
 
 def check_turns(detector: Any, task: Task, numbers: dict[str, Any], needs_changes: bool) -> None:
-    """Raise ValueError for a share out of range, and as `checks.given_or_follows` for the numbers."""
+    """Raise ValueError for an alpha out of range, and as `checks.given_or_follows` for the numbers."""
     if detector.alpha is not None:
         checks.number(detector, "alpha", 0, 1)
     sources = {"horizon": detector.horizon}
@@ -261,5 +261,5 @@ def check_turns(detector: Any, task: Task, numbers: dict[str, Any], needs_change
     checks.given_or_follows(detector, task, numbers, sources)
     if detector.changes is not None:
         if not needs_changes and detector.alpha is not None:
-            raise ValueError(f"changes: {shown(detector.changes)} beside alpha, which would follow; give one of them")
+            raise ValueError(f"changes: {excerpt(detector.changes)} beside alpha, which it sets; give one of them")
         checks.number(detector, "changes", 1, float(np.asarray(detector.horizon)), below=True)

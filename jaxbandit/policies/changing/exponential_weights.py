@@ -1,4 +1,4 @@
-"""Exponential weights against rewards that an adversary has chosen: Exp3, Exp3.S and Rexp3."""
+"""Exponential weights for adversarial bandits: Exp3, Exp3.S and Rexp3."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from jaxbandit.sums import TwoFloats, add_rewards, below_largest, no_sums
 
 
 class Estimates(NamedTuple):
-    """What arms would have paid in all rounds, estimated from plays and the probabilities that led to them.
+    """Importance-weighted estimates of the total reward of each arm.
 
     Fields:
-      gains: [K], sums of estimated rewards, or of minus losses; in two floats, as one would lose what a round adds.
-      scale: how rewards are mapped to [0, 1].
+      gains: [K], sums of estimated rewards, or of minus losses; in two floats, because one float would lose the
+        summands. scale: the map of rewards to [0, 1].
     """
 
     gains: TwoFloats
@@ -33,11 +33,11 @@ class Estimates(NamedTuple):
 
 
 class Weights(NamedTuple):
-    """State of Exp3.S, whose weights are never far apart.
+    """State of Exp3.S.
 
     Fields:
-      log_weights: [K], logarithms of the arms' weights, of which the largest is 0.
-      scale: how rewards are mapped to [0, 1].
+      log_weights: [K], logarithms of the arms' weights, divided by the largest weight.
+      scale: the map of rewards to [0, 1].
     """
 
     log_weights: Array
@@ -46,20 +46,22 @@ class Weights(NamedTuple):
 
 @pytree
 class Exp3:
-    """Exp3: arm k is played with probability p_k = (1 - gamma) w_k / W + gamma / K, W the sum of the weights w.
+    """Exp3 (exponential weights for exploration and exploitation): arm k is played with probability p_k = (1 - gamma)
+    w_k / W + gamma / K, W the sum of the weights w.
 
-    Weights begin at 1. A play of arm a that pays x multiplies w_a by exp(gamma x / (K p_a)). No rewards are so
-    unfortunate that its expected regret against the best fixed arm exceeds (e - 1) gamma G + K log K / gamma, G the
-    sum of that arm's rewards; with gamma from the horizon n that is at most 2.63 sqrt(n K log K). Where feedback comes
-    late, as with `simulate(delay=5)`, p_a is still that with which the arm was played, but the bound is not proved.
+    Weights begin at 1. A play of arm a that pays x multiplies w_a by exp(gamma x / (K p_a)). For every sequence
+    of rewards the expected regret against the best fixed arm is at most (e - 1) gamma G + K log K / gamma, G the sum
+    of that arm's rewards; with gamma from the horizon n that is at most 2.63 sqrt(n K log K). With delayed feedback, as
+    in `simulate(delay=5)`, p_a is the probability when the arm was played, but the bound is not proved.
 
     Args:
-      gamma: the share of plays that explore, in [1e-30, 1]; None for min(1, sqrt(K log K / ((e - 1) horizon))).
-      horizon: how many rounds will be played, positive; only where gamma is None.
+      gamma: the probability of uniform exploration, in [1e-30, 1]; None for
+        min(1, sqrt(K log K / ((e - 1) horizon))).
+      horizon: the number of rounds, positive; only if gamma is None.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`: a number out of range, neither or both of the two given, more than
-        one play a round, or rewards without a finite table that do not lie in [0, 1].
+      ValueError: from `simulate` and `check_policy`: a number out of range, neither or both of the two fields, more
+        than one play a round, or rewards without a finite table that do not lie in [0, 1].
 
     Source: Auer, Cesa-Bianchi, Freund and Schapire 2002, figure 1 and corollary 3.2.
 
@@ -100,19 +102,19 @@ class Exp3:
 
 @pytree
 class Exp3S:
-    """Exp3.S: Exp3 in which every weight also gets a share of all, so that an arm that was bad can soon be the best.
+    """Exp3.S: Exp3 with weight sharing, which tracks the best arm where it changes.
 
-    p_k = (1 - gamma) w_k / W + gamma / K; a play of arm a that pays x makes of every w_k
+    p_k = (1 - gamma) w_k / W + gamma / K; a play of arm a with reward x changes every w_k to
     w_k exp(gamma x 1{k = a} / (K p_a)) + e alpha W / K, W the sum of the weights before. With gamma from the horizon n
-    and the hardness H the expected regret against every sequence of arms that changes H - 1 times is at most
+    and the hardness H the expected regret against every sequence of arms with H - 1 changes is at most
     2 sqrt(e - 1) sqrt(K n (H log(K n) + e)).
 
     Args:
-      gamma: the share of plays that explore, in [1e-30, 1]; None for min(1, sqrt(K log(K n) / n)), or with a hardness
-        min(1, sqrt(K (H log(K n) + e) / ((e - 1) n))).
-      alpha: what is shared among the weights, at least 0; None for 1 / n.
-      horizon: n, how many rounds will be played, positive; only where gamma or alpha is None.
-      hardness: H, 1 and how often the best arm changes, at least 1; None if that is not known. Only where gamma is
+      gamma: the probability of uniform exploration, in [1e-30, 1]; None for min(1, sqrt(K log(K n) / n)), or with a
+        hardness min(1, sqrt(K (H log(K n) + e) / ((e - 1) n))).
+      alpha: the rate of weight sharing, at least 0; None for 1 / n.
+      horizon: n, the number of rounds, positive; only if gamma or alpha is None.
+      hardness: H, 1 plus the number of changes of the best arm, at least 1; None if it is not known. Only if gamma is
         None.
 
     Raises:
@@ -142,7 +144,7 @@ class Exp3S:
         if self.hardness is not None:
             checks.number(self, "hardness", 1)
             if self.gamma is not None:
-                raise ValueError(f"hardness: {self.hardness} beside a gamma, which it would choose; give one of them")
+                raise ValueError(f"hardness: {self.hardness} beside a gamma, which it determines; give one of them")
         checks.given_or_follows(self, task, {"gamma": self.gamma, "alpha": self.alpha}, {"horizon": self.horizon})
 
     def init(self, reward: Array) -> Weights:
@@ -175,22 +177,23 @@ class Exp3S:
 
 @pytree
 class Rexp3:
-    """Rexp3: Exp3 whose weights return to 1 before the rounds 1, 1 + batch, 1 + 2 batch and so on.
+    """Rexp3: Exp3 that restarts in the rounds 1, 1 + batch, 1 + 2 batch and so on, for non-stationary rewards.
 
     Where the means of n rounds change by at most V in total (V is the sum over rounds of the largest change of a mean),
     the expected dynamic regret is at most 2 V batch + ceil(n / batch) 2 sqrt((e - 1) batch K log K).
 
     Args:
-      gamma: the share of plays that explore, in [1e-30, 1]; None for min(1, sqrt(K log K / ((e - 1) batch))).
+      gamma: the probability of uniform exploration, in [1e-30, 1]; None for
+        min(1, sqrt(K log K / ((e - 1) batch))).
       batch: rounds between two restarts, an integer of at least 1; None for ceil((K log K)^(1/3) (n / V)^(2/3)).
-      horizon: n, how many rounds will be played, positive; only where batch is None.
-      budget: V, positive and at most the horizon; only where batch is None.
+      horizon: n, the number of rounds, positive; only if batch is None.
+      budget: V, positive and at most the horizon; only if batch is None.
 
     Raises:
       ValueError: from `simulate` and `check_policy`: a number out of range, missing or not used, more than one play a
         round, or rewards without a finite table that do not lie in [0, 1].
 
-    Source: Besbes, Gur and Zeevi 2014, section 4. The bound is re-derived with the numbers that stand in it.
+    Source: Besbes, Gur and Zeevi 2014, section 4. The bound is re-derived with its constants.
 
     >>> policy = Rexp3(horizon=10_000, budget=3)
     >>> policy.rounds_between_restarts(arms=2).tolist()
@@ -228,7 +231,7 @@ class Rexp3:
         return of_gains(state.gains, self._gamma(state))
 
     def rounds_between_restarts(self, arms: int) -> Array:
-        """The batch for so many arms."""
+        """The batch for this number of arms."""
         if self.batch is not None:
             return jnp.asarray(self.batch, jnp.int32)
         changes = jnp.asarray(self.horizon, float) / jnp.asarray(self.budget, float)
@@ -243,18 +246,18 @@ class Rexp3:
 
 
 def check_share(policy: Exp3 | Exp3S | Rexp3) -> None:
-    """Raise ValueError for a share of explorations that is out of range."""
+    """Raise ValueError if gamma is out of range."""
     if policy.gamma is not None:
         checks.number(policy, "gamma", 1e-30, 1)
 
 
 def best_share(arms: int, rounds: ArrayLike | None) -> Array:
-    """The gamma for which Exp3's bound is least: min(1, sqrt(K log K / ((e - 1) n)))."""
+    """The gamma that minimises the regret bound of Exp3: min(1, sqrt(K log K / ((e - 1) n)))."""
     return jnp.minimum(jnp.sqrt(arms * math.log(arms) / ((math.e - 1) * jnp.asarray(rounds, float))), 1)
 
 
 def mixed(behind: Array, gamma: Array) -> Array:
-    """Probabilities [K] from how far each arm's logarithm of its weight is behind the largest, [K], and from gamma."""
+    """Probabilities [K] from the largest log-weight minus each arm's, [K], and from gamma."""
     weights = exponential(behind)[1]
     return (1 - gamma) * (weights / total(weights)) + gamma / len(weights)
 
@@ -265,8 +268,8 @@ def of_gains(gains: TwoFloats, gamma: Array) -> Array:
 
 
 def drawn(key: Array, probabilities: Array) -> Array:
-    """Scores of which the largest is each arm's with its probability [K]."""
-    # "high": the usual noise ends near 16, so that arms below 1e-6 would be played too rarely
+    """Scores whose maximum is at each arm with its probability [K] (Gumbel-max)."""
+    # "high": the default noise does not exceed 16, so that arms below 1e-6 would be played too rarely
     scores = log(probabilities) + jax.random.gumbel(key, probabilities.shape, mode="high")
     return jnp.where(jnp.isnan(probabilities), jnp.nan, scores)  # which `log` would hide
 

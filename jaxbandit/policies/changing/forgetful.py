@@ -1,4 +1,4 @@
-"""Policies for arms that change from time to time: they forget at a rate that follows from how often that is."""
+"""Discounted UCB and sliding-window UCB for piecewise stationary arms, with rates from the number of changes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.arguments import shown
+from jaxbandit.arguments import excerpt
 from jaxbandit.base import Feedback, Task, pytree, static, total
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.forgetting import Discounted, Window, check_window
@@ -21,16 +21,16 @@ UNIT = (0.0, 1.0)
 
 @pytree
 class DiscountedUCB:
-    """UCB on discounted counts (D-UCB): X / N + 2 sqrt(xi log n / N), with n the sum of N over the arms.
+    """Discounted UCB (D-UCB): X / N + 2 sqrt(xi log n / N), with n the sum of N over the arms.
 
-    Every round multiplies an arm's number of plays N and its sum of rewards X by the discount; then the arm played adds
-    1 and its reward. Rewards are mapped to [0, 1]. Each arm is played once first.
+    Every round multiplies every arm's number of plays N and sum of rewards X by the discount, and then adds 1 and the
+    reward to those of the arm played. Rewards are mapped to [0, 1]. Each arm is played once first.
 
     Args:
       discount: in (0, 1); or None: 1 - sqrt(changes / horizon) / 4.
       xi: above 0; above 1/2 in the source's theorems, 1/2 in its experiments.
-      horizon: how many rounds will be played.
-      changes: how many times the arms change by then, from 1 to the horizon.
+      horizon: the number of rounds.
+      changes: the number of changes within the horizon, from 1 to the horizon.
 
     Raises:
       ValueError: from `simulate` and `check_policy`: a number out of range, neither a discount nor both a horizon and
@@ -76,17 +76,17 @@ class DiscountedUCB:
 
 @pytree
 class SlidingWindowUCB:
-    """UCB on the last rounds (SW-UCB): X / N + sqrt(xi log(min(t - 1, window)) / N).
+    """Sliding-window UCB (SW-UCB): X / N + sqrt(xi log(min(t - 1, window)) / N).
 
-    N is how often an arm was played in the last `window` rounds, X the sum of its rewards in these. An arm that was not
-    played in them is played. Rewards are mapped to [0, 1].
+    N is the number of an arm's plays in the last `window` rounds, X the sum of its rewards in these. An arm without
+    plays in the window is played. Rewards are mapped to [0, 1].
 
     Args:
       window: a number of rounds, at most the horizon; or None: 2 sqrt(n log n / changes), n the horizon, rounded. It is
-        part of the program, and so are horizon and changes. `Window` says how many bytes it takes.
+        part of the program, and so are horizon and changes. See `Window` for its memory.
       xi: above 0; above 1/2 in the source's theorems, 1/2 in its experiments.
-      horizon: how many rounds will be played.
-      changes: how many times the arms change by then, from 1 to the horizon.
+      horizon: the number of rounds.
+      changes: the number of changes within the horizon, from 1 to the horizon.
 
     Raises:
       ValueError: from `simulate` and `check_policy`: a number out of range, neither a window nor both a horizon and
@@ -115,7 +115,7 @@ class SlidingWindowUCB:
         for name in ("horizon", "changes"):
             value = getattr(self, name)
             if not isinstance(value, int | float | np.number | None):
-                raise ValueError(f"{name}: {shown(value)} is not a number")
+                raise ValueError(f"{name}: {excerpt(value)} is not a number")
         _check(self, task, "window", "a window")
         check_window("window", self.length() if self.window is None else self.window, task)
 
@@ -140,7 +140,7 @@ class SlidingWindowUCB:
 
 
 def _check(policy: Any, task: Task, name: str, what: str) -> None:
-    """Raise ValueError for a task that D-UCB and SW-UCB are not for, and unless what is left out follows."""
+    """Raise ValueError for a task that D-UCB and SW-UCB cannot play, or if fields are missing or superfluous."""
     checks.suits(policy, task, rewards=UNIT)
     checks.one_play(policy, task)
     checks.number(policy, "xi", 0, above=True)

@@ -1,10 +1,10 @@
-"""GLR: where rewards are better told as two stretches than as one, by the likelihood ratio, exact from few numbers.
+"""GLR: change detection by the generalised likelihood ratio, exact with little memory.
 
 For a split after s of n rewards let X be the sum of the first s of them and m the mean of all. The ratio
 s d(X / s, m) + (n - s) d((n m - X) / (n - s), m), d the Bernoulli divergence, is convex in the point (s, X), as d is. A
-convex function is largest over points at a corner of their convex hull, so that no other split has to be remembered. A
-new point lies to the right of all others: on the hull's lower side it leaves those corners that stand left of the one
-from which the slope to it is steepest, and that one.
+convex function is largest at a corner of the convex hull of the points, so that no other split has to be kept. A new
+point lies to the right of all others: of the corners of the hull's lower side, those up to the one with the steepest
+slope to the new point remain.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ class Corners(NamedTuple):
     """The corners of the convex hull of points (s, X), from left to right.
 
     Fields:
-      plays: [2, C], their s, of the lower and the upper side.
-      sums: [2, C], their X.
-      number: [2], how many there are of each side, as floats.
-      stride: int32, points are added where s is a multiple of it.
+      plays: [2, C], s of the corners of the lower and the upper side.
+      sums: [2, C], X of the corners.
+      number: [2], the number of corners of each side, as floats.
+      stride: int32; points are added if s is a multiple of it.
     """
 
     plays: Array
@@ -43,7 +43,7 @@ class Corners(NamedTuple):
 
 
 class Rewards(NamedTuple):
-    """What GLR remembers of an arm since its last restart.
+    """State of GLR for an arm since its last restart.
 
     Fields:
       plays: int32.
@@ -58,28 +58,28 @@ class Rewards(NamedTuple):
 
 @pytree
 class GLR:
-    """Generalised likelihood ratio: alarm if n rewards of an arm are better told as two stretches than as one.
+    """GLR (generalised likelihood ratio) detector: alarm if two means explain the n rewards of an arm better than one.
 
-    That is, if max over s of s d(mean of 1..s, mean of 1..n) + (n - s) d(mean of s+1..n, mean of 1..n) is at least
-    log(n^1.5 / delta), d the Bernoulli divergence. Every `grid` plays of the arm this is tested on splits s that are
-    multiples of `grid`. The maximum is exact though only the corners of the sums' convex hull are kept, where alone it
-    can be; their number grows like log n. So an arm takes 16 `corners` bytes or a little more, whatever the horizon.
+    It raises an alarm if max over s of s d(mean of 1..s, mean of 1..n) + (n - s) d(mean of s+1..n, mean of 1..n) is at
+    least log(n^1.5 / delta), d the Bernoulli divergence. Every `grid` plays of the arm this is tested on splits s that
+    are multiples of `grid`. The maximum is exact, although only the corners of the sums' convex hull are kept: it is
+    always at a corner, and their number grows like log n. So an arm takes a little more than 16 `corners` bytes.
 
     Args:
       delta: the probability of a false alarm, in (0, 1]; None for 1 / sqrt(horizon), as in the source's experiments.
-      alpha: the share of rounds in which arms are played by turns, in [0, 1]; None for sqrt(U K log n / n), n the
+      alpha: the fraction of rounds of forced exploration (round robin), in [0, 1]; None for sqrt(U K log n / n), n the
         horizon and U the changes, or without changes 0.1 sqrt(K log n / n).
-      horizon: how many rounds will be played, positive; only where delta or alpha is None.
-      changes: how often arms will change, at least 1; only where alpha is None.
+      horizon: the number of rounds, positive; only if delta or alpha is None.
+      changes: the number of changes, at least 1; only if alpha is None.
       grid: an integer of at least 1; 1 tests after every play and on every split.
-      corners: how many are kept on each side of the hull, an integer of at least 2; where they are more, every
-        second one is dropped and the grid doubled, which can only make an alarm later. Only drifting rewards have many.
+      corners: the most that are kept on each side of the hull, an integer of at least 2; if there are more, every
+        second one is dropped and the grid doubled, which can only delay an alarm. Only drifting rewards have many.
 
     Raises:
       ValueError: from `simulate` and `check_policy`: a number out of range, missing or not used, or rewards without a
         finite table that do not lie in [0, 1].
 
-    Source: Besson, Kaufmann, Maillard and Seznec 2022; that the maximum is at a corner is our own remark, as the ratio
+    Source: Besson, Kaufmann, Maillard and Seznec 2022; that the maximum is at a corner is our own remark: the ratio
     is convex in s and the sum of the first s rewards.
 
     >>> state, alarms = GLR(delta=0.1, alpha=0.0, grid=1).init(), []
@@ -131,19 +131,20 @@ class GLR:
 
 
 def no_corners(most: int, stride: int = 1) -> Corners:
-    """The hull of no points, with room for so many corners on each side."""
+    """The hull of no points, with room for `most` corners on each side."""
     return Corners(jnp.zeros((2, most)), jnp.zeros((2, most)), jnp.zeros(2), jnp.int32(stride))
 
 
 def largest_ratio(corners: Corners, n: Array, total: Array) -> Array:
-    """The largest likelihood ratio over all splits that were added, for n rewards that sum to `total`; 0 for none.
+    """The largest likelihood ratio over all splits that were added, for n rewards that sum to `total`; 0 without a
+    split.
 
     >>> round(float(largest_ratio(added(no_corners(4), jnp.int32(1), jnp.array(0.0)), 2.0, 1.0)), 4)  # 2 log 2
     1.3863
     """
     before, after = corners.plays, n - corners.plays
     gained, missed = total / n, (n - total) / n
-    more = corners.sums - before * gained  # of the first rewards' sum, than if all had the same mean
+    more = corners.sums - before * gained  # sum of the first rewards minus its value if all had the same mean
     ratio = _part(more, before * gained) + _part(-more, before * missed)
     ratio += _part(-more, after * gained) + _part(more, after * missed)
     here = jnp.arange(before.shape[1], dtype=before.dtype)[None] < corners.number[:, None]
@@ -153,8 +154,8 @@ def largest_ratio(corners: Corners, n: Array, total: Array) -> Array:
 def added(corners: Corners, s: Array, total: Array) -> Corners:
     """The hull with the point (s, total) if s, an int32, is a multiple of the stride; s is larger than all before.
 
-    Where there is no room for one more corner, every second one of that side is dropped and the stride doubled, so that
-    those that are left stand over all rewards. That can only lower the largest ratio.
+    If there is no room for one more corner, every second one of that side is dropped and the stride doubled, so that
+    the rest still covers all rewards. This can only lower the largest ratio.
     """
     most, wanted, right = corners.plays.shape[1], s % corners.stride == 0, s.astype(float)
     place = jnp.arange(most, dtype=corners.plays.dtype)[None]

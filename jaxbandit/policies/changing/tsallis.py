@@ -1,4 +1,4 @@
-"""Tsallis-INF: one policy for rewards that an adversary has chosen and for arms that always pay alike."""
+"""Tsallis-INF, a best-of-both-worlds policy for adversarial and stochastic bandits."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ STEPS = 6  # of Newton's method: float32 is reached after 3 with 5 arms, 5 with 
 
 @pytree
 class TsallisINF:
-    """Tsallis-INF with power 1/2, best of both worlds: order log n of regret for stationary arms, and order sqrt(K n)
-    against every table of rewards, without being told which it plays.
+    """Tsallis-INF with power 1/2 (best of both worlds): regret of order log n for stochastic arms and of order
+    sqrt(K n) for adversarial rewards, without knowing which they are.
 
-    Arm k is played with probability w_k = 4 / (eta (L_k - z))^2, L_k the sum of the arm's estimated losses and z the
-    number for which probabilities sum to 1. A play of arm a in round t with loss l, 1 minus the reward, has
+    Arm k is played with probability w_k = 4 / (eta (L_k - z))^2, L_k the sum of the arm's estimated losses and z such
+    that the probabilities sum to 1. A play of arm a in round t with the loss l, 1 minus the reward, has
 
     - eta = 2 / sqrt t, and adds l / w_a to L_a; or
     - with `reduced_variance` eta = 4 / sqrt t, and adds b_k to every L_k and (l - b_a) / w_a to L_a, where b_k is 1/2
       for arms with w_k of at least eta^2 and 0 for others.
 
-    Where feedback comes late, as with `simulate(delay=5)`, w_a is still the probability with which the arm was played,
-    and w_k in b_k that in round t by what is known when it comes; the bounds are not proved for that.
+    With delayed feedback, as in `simulate(delay=5)`, w_a is the probability when the arm was played, and w_k in b_k
+    that of round t with the estimates when the feedback arrives; the bounds are not proved for this case.
 
     Args:
-      reduced_variance: which of the two estimates of losses is made.
+      reduced_variance: whether losses are estimated with reduced variance.
 
     Raises:
       ValueError: from `simulate` and `check_policy`: more than one play a round, or rewards without a finite table that
@@ -82,7 +82,7 @@ class TsallisINF:
 
 
 def tsallis(losses: Array) -> Array:
-    """Probabilities w_k = 4 / (x_k - z)^2 that sum to 1, for x [K] of which the least is 0.
+    """Probabilities w_k = 4 / (x_k - z)^2 that sum to 1, for x [K] whose minimum is 0.
 
     With u = -z / 2, which lies between 1 and sqrt K, w_k = 1 / (x_k / 2 + u)^2. Newton's method finds where the sum of
     these to the power -1/2, a concave function of u, is 1: from u = 1 it never steps too far, and where all x are equal

@@ -1,4 +1,4 @@
-"""Index policies that begin again where a detector says that arms have changed."""
+"""Index policies that restart when a change detector raises an alarm."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Monitored(NamedTuple):
       policy: the policy's own state.
       detector: the detector's states of all arms, leaves [K, ...].
       restarted: [K] int32, the round after which each arm was last restarted; 0 for never.
-      scale: how rewards are mapped to [0, 1] for the detector.
-      reward: [K, S], from which the policy begins again; None where rewards have no finite table.
+      scale: the map of rewards to [0, 1] for the detector.
+      reward: [K, S], for the policy's `init` at a restart; None where rewards have no finite table.
     """
 
     policy: State
@@ -39,22 +39,22 @@ class Monitored(NamedTuple):
 
 @pytree
 class WithDetector(Wrapper):
-    """An index policy that forgets an arm, or all arms, where a detector raises an alarm.
+    """An index policy with change detection (GLR-klUCB, CUSUM-UCB, M-UCB): an alarm restarts one arm or all arms.
 
-    What the policy remembers of a restarted arm is as before the first round, and its index counts rounds from the
-    restart: t - tau takes the place of t. A detector with a share alpha of rounds in which arms are played by turns
-    plays arm a in round t if (t - tau) mod floor(K / alpha) = a, tau the last restart of any arm.
+    A restart resets the policy's memory of the arm, and its index counts rounds from the restart: t - tau replaces t.
+    With forced exploration in a fraction alpha of the rounds, arm a is played in round t if
+    (t - tau) mod floor(K / alpha) = a, tau the last restart of any arm.
 
     Args:
       policy: an index policy for independent rewards, such as `KLUCB()` or `UCB1()`.
       detector: `GLR`, `CUSUM`, `MUCB`, `KnownBreaks`, or your own (see `jaxbandit.policies.changing.detectors`
         for its methods).
       local: True to restart only the arm that raised the alarm, False to restart all arms. None for True with GLR and
-        CUSUM; with MUCB and KnownBreaks, which speak of all arms, it is always False.
+        CUSUM; with MUCB and KnownBreaks, whose alarms concern all arms, it is always False.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`: whatever the policy or the detector raises it for, more than one
-        play a round, or a local restart of what remembers more than numbers of each arm.
+      ValueError: from `simulate` and `check_policy`: as the policy and the detector, for more than one play a round,
+        and for a local restart of a policy whose memory is not a number or row for each arm.
 
     Source: Besson, Kaufmann, Maillard and Seznec 2022; Liu, Lee and Shroff 2018; Cao, Wen, Kveton and Xie 2019.
 
@@ -84,7 +84,7 @@ class WithDetector(Wrapper):
                 raise ValueError(f"{name}: {error}") from error
         checks.one_play(self, task)
         if self.local and not self.detector.local:
-            raise ValueError(f"local: {type(self.detector).__name__} speaks of all arms; leave local out")
+            raise ValueError(f"local: {type(self.detector).__name__} raises alarms for all arms; leave local out")
         _check_memory(self.policy, task, self._is_local())
 
     def init(self, reward: Array) -> Monitored:
@@ -99,22 +99,22 @@ class WithDetector(Wrapper):
         )
 
     def own_round(self, state: Monitored, t: Array) -> Array:
-        """How many rounds ago all arms, or each of them [K], were restarted."""
+        """The number of rounds since the restart of all arms, or of each arm [K]."""
         return t - (state.restarted if self._is_local() else state.restarted[0])
 
     def scores(self, key: Array, state: Monitored, t: Array) -> tuple[Array, Monitored]:
-        """The policy's scores but in rounds in which arms are played by turns, and what the policy keeps of them."""
+        """The policy's scores, or those of forced exploration in its rounds, and the new state."""
         scores, state = super().scores(key, state, t)
         return self._by_turns(scores, state, t, jnp.inf), state
 
     @property
     def probabilities(self) -> Any:
-        """With what probability each arm is played, [K], of the state and the round; None where the policy has none."""
+        """A function of the state and the round: the probability [K] of each arm; None if the policy has none."""
         own = super().probabilities
         return own and (lambda state, t: self._by_turns(own(state, t), state, t, 1.0))
 
     def _by_turns(self, values: Array, state: Monitored, t: Array, most: float) -> Array:
-        """`values` [K]; in a round in which arms are played by turns `most` for the one whose turn it is, else 0."""
+        """`values` [K]; in a round of forced exploration, `most` for the arm explored and 0 for the others."""
         arms = len(state.restarted)
         share = self.detector.share(arms)
         if share is None:
@@ -133,7 +133,7 @@ class WithDetector(Wrapper):
         watched, alarm = self.detector.watched(before, state.scale.mapped(feedback.rewards[0]), feedback.t, arms)
         over = alarm & (played if self._is_local() else True)
         probabilities = members.probabilities(self)
-        if feedback.chances is None and probabilities is not None:  # the policy does not know of turns
+        if feedback.chances is None and probabilities is not None:  # the policy does not know of forced exploration
             feedback = feedback._replace(chances=probabilities(state, feedback.t)[feedback.arms])
         policy = self.policy.update(state.policy, feedback._replace(t=feedback.t - state.restarted[arm]))
         reward = jnp.zeros((arms, 0)) if state.reward is None else state.reward
@@ -155,17 +155,17 @@ class WithDetector(Wrapper):
 
 
 def _once(leaf: Array) -> Array:
-    """The leaf, computed once and not again for each arm or wherever the detector uses it."""
+    """The leaf, computed once and not again for each arm or each use in the detector."""
     return computed_once(leaf) if leaf.dtype == jnp.result_type(float) else leaf
 
 
 def _along(over: Array, leaf: Array) -> Array:
-    """`over`, a number or one of each arm, in the shape in which it meets a leaf [K, ...]."""
+    """`over`, a number or one of each arm, in a shape that broadcasts with a leaf [K, ...]."""
     return over.reshape(*over.shape, *[1] * (leaf.ndim - over.ndim)) if over.ndim else over
 
 
 def _check_memory(policy: Policy, task: Task, local: bool) -> None:
-    """Raise ValueError for a policy whose memory a restart would not empty, or which cannot count each arm's rounds.
+    """Raise ValueError for a policy whose memory a restart cannot reset, or which needs one round for all arms.
 
     Raises:
       ValueError: what it remembers.
@@ -185,11 +185,11 @@ def _check_memory(policy: Policy, task: Task, local: bool) -> None:
         return
     try:  # with one more arm, every leaf that has a row for each arm has one more row
         rows = all(a.shape[:1] == (arms,) and b.shape[:1] == (arms + 1,) for a, b in zip(state, parts(arms + 1)))
-    except (TypeError, ValueError):  # the policy has numbers of its own for so many arms
+    except (TypeError, ValueError):  # the policy has a field for this number of arms
         rows = False
     if not rows or members.takes_turns(policy):
         raise ValueError(
-            f"policy: what {name} remembers cannot be emptied for one arm alone; give local=False, or another policy"
+            f"policy: the memory of {name} cannot be reset for one arm alone; give local=False, or another policy"
         )
     key, rounds = jax.eval_shape(jax.random.key, 0), jax.ShapeDtypeStruct((arms,), jnp.int32)
     try:

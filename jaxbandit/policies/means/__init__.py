@@ -1,3 +1,3 @@
-"""Index policies and others that take an arm for what it pays on average."""
+"""Policies for i.i.d. rewards: index policies on the sample mean, Thompson sampling, gradient bandit, baselines."""
 
 __all__: list[str] = []

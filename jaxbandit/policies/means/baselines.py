@@ -1,4 +1,4 @@
-"""Policies to measure others against: one chooses arms at random, the other knows their means."""
+"""Baselines: uniformly random arms, and an oracle that knows the means."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from jaxbandit.policies.parts import checks
 
 
 class Nothing(NamedTuple):
-    """State of a policy that learns nothing; it only knows how many arms there are."""
+    """State of a policy that learns nothing: the arms."""
 
     arms: Array  # [K] int32
 
 
 @pytree
 class Uniform:
-    """Every set of M arms with equal probability.
+    """Uniformly random arms: every set of M arms with equal probability.
 
     >>> state = Uniform().init(jnp.zeros((3, 2)))
     >>> Uniform().scores(jax.random.key(0), state, 1)[0].shape
@@ -41,10 +41,10 @@ class Uniform:
 
 @pytree
 class Oracle:
-    """The arms with the largest `means`, in every round.
+    """Oracle: the arms with the largest known means, in every round.
 
     Args:
-      means: [K], as from `environment.means()`, in the environment's order of the arms, also with `shuffle=True`.
+      means: [K], as from `environment.means()`, in the environment's order of arms, also with `shuffle=True`.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, if there is not one mean per arm.

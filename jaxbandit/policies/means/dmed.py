@@ -1,4 +1,4 @@
-"""Deterministic minimum empirical divergence: lists of arms to play."""
+"""DMED: deterministic minimum empirical divergence."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ class Lists(NamedTuple):
 
     now: Array  # [K] bool, arms of the current list that are still to be played
     following: Array  # [K] bool, arms that have joined the next list so far
-    counts: Array  # [K, S] int32, plays of the arm that moved it to the state
+    counts: Array  # [K, S] int32, plays of the arm that led to the state
     reward: Array  # [K, S], in [0, 1]
 
 
 @pytree
 class DMED:
-    """DMED for Bernoulli rewards: a list of arms is played, the lowest arm first, while the next list is made.
+    """DMED (deterministic minimum empirical divergence) for Bernoulli rewards: a list of arms is played, the lowest arm
+    first, while the next list is made.
 
     The first two lists hold all arms. From the second list on, after every round n, an arm that is not on the current
     list, or has been played from it, joins the next list if
@@ -42,8 +43,8 @@ class DMED:
       plus: False leaves out log T, the variant that Garivier and Cappe 2011 compare with.
 
     Source: Honda and Takemura 2010, with the Bernoulli divergence on the sample mean. The right side is multiplied by
-    1 + 1e-5, so that an arm for which both sides are equal, such as 2 log 2 and log 8 - log 2, joins in every
-    precision.
+    1 + 1e-5, so that an arm for which both sides are equal, such as 2 log 2 and log 8 - log 2, joins in single and
+    in double precision.
 
     >>> state = DMED().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
     >>> DMED().scores(None, state, 1)[0].tolist()
@@ -80,8 +81,8 @@ class DMED:
 
 
 def _largest(means: Array, number: int) -> Array:
-    """The mean of this rank among the means [K]; rank 1 is the largest."""
+    """The `number`-th largest of the means [K]."""
     if number == 1:
         return jnp.max(means)
-    ahead = jnp.sum(means[:, None] > means[None], axis=0)  # a sort is slower and does not compile in one piece
+    ahead = jnp.sum(means[:, None] > means[None], axis=0)  # a sort is slower and does not fuse
     return jnp.min(jnp.where(ahead < number, means, jnp.inf))

@@ -16,27 +16,29 @@ from jaxbandit.policies.parts.memory import Forgets, Visits, needs_states, no_vi
 
 @pytree
 class EmpiricalKLUCB:
-    """Empirical KL-UCB: the arm with the largest mean of a law that is not much less likely than the observed one.
+    """Empirical KL-UCB: the arm with the largest upper confidence bound on the mean of a distribution over its states.
 
-    With p the shares [S] of an arm's T plays that moved it to each state, and r [S] what these pay, the index is
+    With p the frequencies [S] of the states to which an arm's T plays moved it, and r [S] their rewards, the index is
 
-        max{sum of q_s r_s : KL(p || q) <= (log t + exploration log log t) / T}, q any law on the arm's states.
+        max{sum of q_s r_s : KL(p || q) <= (log t + exploration log log t) / T}, q any distribution over the arm's
+        states.
 
-    For two states that pay 0 and 1 this is `KLUCB` with the same exploration, which is ten times as fast. For more
-    states it uses how far the rewards are spread, while `KLUCB` assumes the largest spread that their mean allows.
+    For two states that pay 0 and 1 this is `KLUCB` with the same exploration, which is ten times as fast. With
+    more states it uses the distribution of the rewards, while `KLUCB` assumes the largest variance that their mean
+    allows.
 
     Args:
       exploration: None for f(t) = 1 + t log^2 t, or a number c for log t + c log log t.
-      top: whether q may also move to a state of its own that pays 1, after `unit_reward`, as for a player who
-        knows only that rewards lie in [0, 1].
+      top: whether q may also have mass on the reward 1 (after `unit_reward`) if no state pays it, for a player
+        who knows only that rewards lie in [0, 1].
       solver: of `confidence.kl_ball_max`.
-      memory: None, or `Discounted` or `Window`: shares and T are then of what is remembered, and the rounds remembered
-        stand for t.
+      memory: None, or `Discounted` or `Window`: p and T are then of the remembered plays, and the number of
+        remembered rounds replaces t.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a field out of range.
 
-    Source: Cappe, Garivier, Maillard, Munos and Stoltz 2013, where the law lives on the values seen and 1.
+    Source: Cappe, Garivier, Maillard, Munos and Stoltz 2013, where q is on the values seen and 1.
 
     >>> policy = EmpiricalKLUCB()
     >>> state = policy.init(jnp.array([[0.0, 0.5, 1.0], [0.0, 0.5, 1.0]]))
@@ -61,7 +63,7 @@ class EmpiricalKLUCB:
 
     def scores(self, key: Array, state: Visits, t: Array) -> tuple[Array, Visits]:
         plays = total(state.counts)
-        uniform, values = 1 / state.reward.shape[1], state.reward  # any law does for an arm never played
+        uniform, values = 1 / state.reward.shape[1], state.reward  # any p will do for an arm never played
         shares = jnp.where(plays[:, None] > 0, ratio(state.counts, plays[:, None]), uniform)
         if self.top:
             shares, values = (jnp.pad(x, ((0, 0), (0, 1)), constant_values=c) for x, c in ((shares, 0), (values, 1)))

@@ -1,4 +1,4 @@
-"""Gradient bandits: preferences that climb the expected reward."""
+"""Gradient bandit: softmax preferences and stochastic gradient ascent on the expected reward (REINFORCE)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.arguments import shown
+from jaxbandit.arguments import excerpt
 from jaxbandit.base import ANY_REWARD, Feedback, Task, pytree, static, total
 from jaxbandit.feedback import check_feedback
 from jaxbandit.policies.parts import checks
@@ -29,21 +29,21 @@ class Preferences(NamedTuple):
 class GradientBandit:
     """Gradient bandit: arm k is played with probability pi_k = exp(H_k) / sum over j of exp(H_j), H the preferences.
 
-    After a round that played arm a and paid R the optimiser climbs along (R - baseline) (1{k = a} - pi_k), an unbiased
-    estimate of the gradient of the expected reward, whatever the baseline: the mean reward of the rounds before, R
-    itself in the first. Rewards count as they are paid, so that a learning rate has the unit of 1 / reward. M plays a
-    round are draws without replacement: R is their sum, and the gradient is of the log-probability of all draws in
-    order.
+    After a round with arm a and reward R the optimiser steps along (R - baseline) (1{k = a} - pi_k), an unbiased
+    estimate of the gradient of the expected reward for every baseline; here the mean reward of the rounds before, R
+    in the first. Rewards are not mapped to [0, 1], so that a learning rate has the unit of 1 / reward. M plays a
+    round are draws without replacement: R is their sum, and the gradient that of the log-probability of all draws in
+    their order.
 
     Args:
       optimiser: None for `optax.sgd`, the textbook's rule; a function from a learning rate to an
-        `optax.GradientTransformation`, such as `optax.adam` or `optax.inject_hyperparams(optax.adam)`; or a ready one.
+        `optax.GradientTransformation`, such as `optax.adam` or `optax.inject_hyperparams(optax.adam)`; or an optimiser.
         It is part of the program: variants of one program share it and differ in `learning_rate`.
-      learning_rate: at least 0; None for 0.1, or with a ready optimiser.
+      learning_rate: at least 0; None for 0.1, or if an optimiser is given.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for an optimiser that makes no step from a gradient alone, or a
-        learning rate out of range or beside a ready optimiser.
+      ValueError: from `simulate` and `check_policy`, for an optimiser that needs more than the gradient, or a
+        learning rate out of range or beside an optimiser.
 
     Source: Williams 1992; Sutton and Barto 2018, section 2.8.
 
@@ -74,7 +74,7 @@ class GradientBandit:
             optimiser.update(zeros, optimiser.init(zeros), zeros)
         except Exception as error:
             raise ValueError(
-                f"optimiser: {shown(self.optimiser)} is not an optax.GradientTransformation that makes a step from a "
+                f"optimiser: {excerpt(self.optimiser)} is not an optax.GradientTransformation that makes a step from a "
                 "gradient alone, nor a function from a learning rate to one"
             ) from error
 
@@ -84,7 +84,7 @@ class GradientBandit:
 
     def scores(self, key: Array, state: Preferences, t: Array) -> tuple[Array, Preferences]:
         # the largest of preference plus Gumbel noise is a draw from pi, the M largest are draws without replacement;
-        # "high": the usual noise ends near 16, so that arms below 1e-6 would be played too rarely
+        # "high": the default noise does not exceed 16, so that arms below 1e-6 would be played too rarely
         return state.preferences + jax.random.gumbel(key, state.preferences.shape, mode="high"), state
 
     def update(self, state: Preferences, feedback: Feedback) -> Preferences:
@@ -113,15 +113,15 @@ def log_gradient(preferences: Array, arms: Array) -> Array:
 
 
 def _is_ready(optimiser: Optimiser) -> bool:
-    """Whether it is an optimiser, of optax or of your own, and not a function that makes one."""
+    """Whether `optimiser` is an optimiser, not a function that makes one."""
     return hasattr(optimiser, "init") and hasattr(optimiser, "update")
 
 
 def _transformation(policy: GradientBandit) -> Any:
-    """The optimiser, made anew in each trace from the learning rate, which is a leaf."""
+    """The optimiser; with a learning rate, which is a leaf, made in each trace."""
     if _is_ready(policy.optimiser):
         return policy.optimiser
-    import optax  # a tenth of a second, which an import of the package need not take
+    import optax  # imported here, because it takes a tenth of a second
 
     make = optax.sgd if policy.optimiser is None else policy.optimiser
     return make(jnp.asarray(0.1 if policy.learning_rate is None else policy.learning_rate, float))

@@ -1,4 +1,4 @@
-"""Indexed minimum empirical divergence."""
+"""IMED: indexed minimum empirical divergence."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from jaxbandit.policies.parts.memory import Forgets, Memory, no_visits, positive
 
 @pytree
 class IMED:
-    """IMED for one-parameter families: the arm with the least T d(mean, best mean) + log T is played, T its plays.
+    """IMED (indexed minimum empirical divergence) for one-parameter families: the arm with the least
+    T d(mean, best mean) + log T is played, T its plays.
 
     Args:
       family: one of `jaxbandit.families`, whose divergence then replaces d and whose rewards are not mapped; None
         is Bernoulli, with rewards mapped to [0, 1].
-      memory: None, or `Discounted` or `Window`: T and the means are then what is remembered.
+      memory: None, or `Discounted` or `Window`: T and the means are then of the remembered plays.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for rewards that are not the family's, or what is not
-        a memory.
+      ValueError: from `simulate` and `check_policy`, for rewards that the family does not have, or a `memory`
+        of another type.
 
     With M plays a round the M - 1 arms with the largest means are played, and the rule above chooses one of the others.
 
@@ -65,4 +66,4 @@ class Compared(NamedTuple):
     """State of a policy that compares arms with the best mean."""
 
     seen: Memory
-    leads: Array  # [K] bool, the arms that are played without an index
+    leads: Array  # [K] bool, the arms played regardless of their indices, with several plays a round

@@ -1,4 +1,4 @@
-"""KL-UCB on the sample mean, and its round-robin variant."""
+"""KL-UCB on the sample mean, with KL-UCB+ and KL-UCB++, and its round-robin variant."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from jaxbandit.policies.parts.memory import Forgets, Memory, no_visits, positive
 class KLUCB:
     """KL-UCB on the sample mean (KL-UCB-SM): max{q : d(mean, q) <= log f(t) / T}, T the arm's plays.
 
-    Other levels in the place of log f(t) make other policies of the literature:
+    With other levels in place of log f(t) it is another policy of the literature:
 
       exploration=2: log t + 2 log log t, for which Agrawal 1995 bounds the regret of one-parameter families. The
         default, log f(t), is nearly the same except in the first rounds.
@@ -32,14 +32,14 @@ class KLUCB:
       solver: of `confidence.kl_upper`.
       family: one of `jaxbandit.families`, whose divergence then replaces d and whose rewards are not mapped; None
         is Bernoulli, with rewards mapped to [0, 1].
-      horizon: None, or how many rounds will be played, at least; exploration and clock are then not used.
+      horizon: None, or n, at least the number of rounds; exploration and clock are then not used.
       clock: "round", or "arm" for f(t / T) in place of f(t).
-      memory: None, or `Discounted` or `Window`: T and the mean are then what is remembered, and the rounds remembered
-        stand for t or n if they are fewer, so that the level is log f(min(t, length)).
+      memory: None, or `Discounted` or `Window`: T and the mean are then of the remembered plays, and the number of
+        remembered rounds replaces t or n if it is smaller, so that the level is log f(min(t, length)).
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a field out of range, a horizon beside an exploration or the
-        arm's clock, or rewards that are not the family's.
+        arm's clock, or rewards that the family does not have.
 
     Source: Garivier and Cappe 2011, section 4 for families; the paper's section IV.
 
@@ -76,26 +76,26 @@ class KLUCB:
 
 @pytree
 class RoundRobinKLUCB:
-    """The leader or a challenger (KL-UCB-SM2): the best sample mean is played unless the KL-UCB index of the candidate,
-    arm t mod K, exceeds it.
+    """Round-robin KL-UCB (KL-UCB-SM2): the arm with the best sample mean (the leader) is played unless the KL-UCB index
+    of the candidate, arm t mod K, exceeds that mean.
 
     The candidate's score is its index, the other arms' scores are their means: with M plays a round the same rule
-    replaces the least of the M leaders. Leaders are found among the arms with at least delta t plays.
+    replaces the last of the M leaders. Only arms with at least delta t plays can lead.
 
     Args:
       exploration: None for f(t) = 1 + t log^2 t, or a number c for log t + c log log t; 3 in Moulos,
         0 in Lai and Robbins's rule.
-      delta: least share of rounds an arm must have been played in to lead, in [0, 1/K]; 0 as in the paper, and
+      delta: least fraction of rounds in which an arm must have been played to lead, in [0, 1/K]; 0 as in the paper, and
         positive in Lai and Robbins's rule.
       solver: of `confidence.kl_upper`.
       family: one of `jaxbandit.families`, whose divergence then replaces d and whose rewards are not mapped; in Moulos
         a family of chains. None is Bernoulli, with rewards mapped to [0, 1].
-      memory: as of `KLUCB`; arms then lead with at least delta times the rounds remembered.
+      memory: that of `KLUCB`; an arm can then lead with at least delta times the remembered rounds.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for delta outside [0, 1/K].
 
-    Source: Lai and Robbins 1985, section 3, who require only that the level grows as log t; Moulos 2020; the paper's
+    Source: Lai and Robbins 1985, section 3, whose level need only grow as log t; Moulos 2020; the paper's
     section IV reduces it to one play, delta = 0 and f as in `KLUCB`. Anantharam, Varaiya and Walrand 1987 take the same
     leaders and candidate, and compare them by a statistic of their own, made from a mixture of likelihoods; with a
     family of `families.chain_family` and delta in (0, 1/K) this is their policy with the family's KL bound in its
@@ -106,7 +106,7 @@ class RoundRobinKLUCB:
     [inf, inf]
     """
 
-    takes_turns: ClassVar = True  # the candidate follows from one number of rounds for all arms
+    takes_turns: ClassVar = True  # the candidate is a function of the round, which all arms share
 
     exploration: ArrayLike | None = None
     delta: ArrayLike = 0.0
@@ -138,7 +138,7 @@ class RoundRobinKLUCB:
 
 
 def check_kl_fields(policy: Any) -> None:
-    """Raise ValueError unless the fields `exploration` and `solver` are what every KL policy allows."""
+    """Raise ValueError unless the fields `exploration` and `solver` are valid for a KL policy."""
     if policy.exploration is not None:
         checks.number(policy, "exploration")
     checks.choice(policy, "solver", get_args(Solver))

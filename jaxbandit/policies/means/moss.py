@@ -1,4 +1,4 @@
-"""MOSS, a minimax optimal upper confidence bound."""
+"""MOSS, the minimax optimal upper confidence bound policy."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from jaxbandit.policies.parts.memory import Forgets, Memory, no_visits, remember
 
 @pytree
 class MOSS:
-    """MOSS, minimax optimal: mean + sqrt(log+(n / (K T)) / T), T the arm's plays, log+ = max(0, log).
+    """MOSS (minimax optimal strategy): mean + sqrt(log+(n / (K T)) / T), T the arm's plays, log+ = max(0, log).
 
-    The score of an arm with n / K plays or more is its mean. Without a horizon the round t stands for n (MOSS-anytime).
-    The policy is for rewards in [0, 1], or others whose standard deviations are of that size.
+    The score of an arm with n / K plays or more is its mean. Without a horizon the round t replaces n (MOSS-anytime).
+    The policy is for rewards in [0, 1], or with standard deviations of that size.
 
     Args:
-      horizon: n, positive: how many rounds will be played; None if that is not known.
-      memory: None, or `Discounted` or `Window`: T and the mean are then what is remembered, and the rounds remembered
-        stand for n or t if they are fewer.
+      horizon: n, positive: the number of rounds; None if it is not known.
+      memory: None, or `Discounted` or `Window`: T and the mean are then of the remembered plays, and the number of
+        remembered rounds replaces n or t if it is smaller.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a horizon that is not positive or ends before the
-        game, or what is not a memory.
+      ValueError: from `simulate` and `check_policy`, for a horizon that is not positive or less than the
+        rounds to be played, or a `memory` of another type.
 
     Source: Audibert and Bubeck 2009; Degenne and Perchet 2016 for the anytime form, whose factor (1 + alpha) / 2 before
     the log is 1 here.

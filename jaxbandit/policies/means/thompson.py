@@ -1,4 +1,4 @@
-"""Thompson sampling."""
+"""Thompson sampling for one-parameter families, and discounted Thompson sampling."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from jaxbandit.policies.parts.posteriors import log_gamma
 
 @pytree
 class Thompson:
-    """Thompson sampling: the arm with the largest mean drawn from its posterior law is played.
+    """Thompson sampling: the arm with the largest draw from the posterior distributions of the means is played.
 
     The priors are conjugate. T is the arm's plays and R the sum of their rewards; the mean is drawn from
 
     - Bernoulli, the default: Beta(a + R, b + T - R); rewards between 0 and 1 count as fractions of a success;
-    - `families.Gaussian`: Normal(R / T, variance / T), of the flat prior, which has no a and b; each arm once first;
+    - `families.Gaussian`: Normal(R / T, variance / T), from a flat prior without a and b, after one play of each arm;
     - `families.Poisson`: Gamma of shape a + R and rate b + T;
-    - `families.Exponential`: its inverse from Gamma of shape a + T and rate b + R.
+    - `families.Exponential`: the inverse of a draw from Gamma of shape a + T and rate b + R.
 
-    Scores are log(q / (1 - q)) for a draw q of the first, which orders the arms as q does and still tells apart draws
-    close to 1, and logarithms of the last two. Except for Gaussian rewards, the policy does not begin with
-    one play of each arm, because the prior makes it try all of them.
+    Scores are the log-odds log(q / (1 - q)) of Bernoulli draws q, which have the same order and keep their digits near
+    1, and logarithms of Poisson and exponential draws. Except for Gaussian rewards, the policy does not begin with one
+    play of each arm, because the prior makes it try all of them.
 
     Args:
       a, b: parameters of the prior Beta(a, b), or Gamma of shape a and rate b, at least 1e-30.
-      family: None or one of these four; a family's rewards are not mapped to [0, 1].
-      memory: None, or `Discounted` or `Window`: T and R are then what is remembered.
+      family: None or one of these four; rewards of a family are not mapped to [0, 1].
+      memory: None, or `Discounted` or `Window`: T and R are then of the remembered plays.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`: a or b is not a number of at least 1e-30, the family is another,
-        or cannot have these rewards, or `memory` is not a memory.
+      ValueError: from `simulate` and `check_policy`: a or b is not a number of at least 1e-30, the family is not one of
+        the four or does not have these rewards, or `memory` is of another type.
 
     Source: Thompson 1933; Kaufmann, Korda and Munos 2012; Korda, Kaufmann and Munos 2013 for families.
 
@@ -87,7 +87,7 @@ class Thompson:
 
     def _log_odds(self, key: Array, state: Memory) -> Array:
         """log(q / (1 - q)) of draws q [K] from the beta laws."""
-        # failures have a sum of their own: T less the total reward would lose a few failures among many plays
+        # failures are summed separately: T minus the total reward would lose a few failures among many plays
         gained, missed = state.gained_and_missed()
         # with independent gamma draws X and Y, X / (X + Y) has the beta law, and X / Y are its odds
         successes, failures = log_gamma(key, jnp.stack([self.a + gained, self.b + missed]))
@@ -96,11 +96,11 @@ class Thompson:
 
 @pytree
 class DiscountedThompson:
-    """Thompson sampling on discounted counts: the arm with the largest draw from Beta(a + S, b + F) is played.
+    """Discounted Thompson sampling (dTS): the arm with the largest draw from Beta(a + S, b + F) is played.
 
-    Every round multiplies an arm's sum of rewards S, and its sum F of 1 minus each reward, by the discount; then the
-    arm played adds its own. Rewards are mapped to [0, 1]. The policy is `Thompson(a, b, memory=Discounted(discount))`,
-    which also has families of rewards and several plays a round.
+    Every round multiplies every arm's sum of rewards S and its sum F of 1 minus each reward by the discount; then the
+    new reward is added to the sums of the arm played. Rewards are mapped to [0, 1]. The policy is `Thompson(a, b,
+    memory=Discounted(discount))`, which also has families of rewards and several plays a round.
 
     Args:
       discount: in (0, 1).

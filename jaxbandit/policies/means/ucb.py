@@ -1,4 +1,4 @@
-"""Upper confidence bounds of Hoeffding's kind on the sample mean."""
+"""UCB1 and UCB-SM: Hoeffding upper confidence bounds on the sample mean."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ def hoeffding_index(state: Memory, widening: ArrayLike) -> Array:
 
 @pytree
 class UCBSM:
-    """UCB on the sample mean for Markovian rewards: mean + sqrt(L log t / T), T the arm's plays.
+    """UCB on the sample mean for Markovian rewards (UCB-SM): mean + sqrt(L log t / T), T the arm's plays.
 
     Args:
-      L: at least 0; 343 in the code of the paper's authors; the paper names no value (see `bounds.ucb_sm_constant`).
-      memory: None, or `Discounted` or `Window`: T and the mean are then what is remembered, and the rounds remembered
-        stand for t.
+      L: at least 0; 343 in the code of the paper's authors; the paper gives no value (see `bounds.ucb_sm_constant`).
+      memory: None, or `Discounted` or `Window`: T and the mean are then of the remembered plays, and the number of
+        remembered rounds replaces t.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a negative L, or what is not a memory.
+      ValueError: from `simulate` and `check_policy`, for a negative L, or a `memory` of another type.
 
     Source: Tekin and Liu 2010; the paper's section IV.
 
@@ -57,16 +57,16 @@ class UCBSM:
 
 @pytree
 class UCB1:
-    """UCB1: mean + sqrt(bonus log(t - 1) / T), T the arm's plays, t - 1 all plays so far.
+    """UCB1: mean + sqrt(bonus log(t - 1) / T), T the arm's plays, t - 1 the rounds so far.
 
     Args:
       bonus: at least 0; 2 in the source, for rewards in [0, 1]. Rewards without a finite table are not mapped to
-        [0, 1]; for Gaussian rewards 8 times their variance is as safe.
-      memory: None, or `Discounted` or `Window`: T and the mean are then what is remembered, and the rounds remembered
-        of the t - 1 stand for these.
+        [0, 1]; for Gaussian rewards take 8 times their variance.
+      memory: None, or `Discounted` or `Window`: T and the mean are then of the remembered plays, and the number of
+        remembered rounds replaces t - 1.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a negative bonus, or what is not a memory.
+      ValueError: from `simulate` and `check_policy`, for a negative bonus, or a `memory` of another type.
 
     Source: Auer, Cesa-Bianchi and Fischer 2002, figure 1.
 

@@ -1,3 +1,3 @@
-"""What policies are made of: memories, forgetting, exploration levels, leaders, checks, known arms."""
+"""Building blocks of policies: memories, forgetting, exploration levels, leaders, checks, known arms."""
 
 __all__: list[str] = []

@@ -15,9 +15,9 @@ from jaxbandit.probabilities import stochastic
 
 GRID = "; for a grid give a list of policies"
 RESTLESS: tuple[Problem, ...] = ("restless", "observed")
-CHAINS: tuple[Problem, ...] = ("rested", "restarting", *RESTLESS)  # whose laws an index of states is computed from
+CHAINS: tuple[Problem, ...] = ("rested", "restarting", *RESTLESS)  # problems for which indices of states are computed
 PROCESSES: tuple[Problem, ...] = ("decision process",)
-# problems with arms of their own: all but decision processes
+# all problems but decision processes
 ARMS: tuple[Problem, ...] = ("rested", "restarting", "restless", "observed", "changing", "rotting", "hidden")
 
 
@@ -27,7 +27,7 @@ def number(
     """Check that the field `name` is one finite number in [low, high]; not low if `above`, not high if `below`.
 
     Raises:
-      ValueError: it is not; the message has the field's name, its value and the range.
+      ValueError: the field's name, its value and the range.
     """
     if isinstance(getattr(policy, name), bool | np.bool_):
         raise ValueError(f"{name}: {getattr(policy, name)} is not a number")
@@ -60,22 +60,20 @@ def suits(policy: Any, task: Task, problems: Sequence[Problem] = ARMS, rewards: 
       rewards: the interval in which rewards must lie where they have no finite table; None if the policy needs a table.
 
     Raises:
-      ValueError: what the policy plays, and what the task has.
+      ValueError: the problems that the policy plays, and that of the task.
     """
     name, declared = type(policy).__name__, declares(task.environment).problem
     if declared not in problems:
         if tuple(problems) == PROCESSES:
-            raise ValueError(
-                f"{name} is for decision processes; {task.name} has {declared} arms, with states of their own"
-            )
+            raise ValueError(f"{name} is for decision processes; {task.name} has {declared} arms")
         if declared == "restless" and "observed" in problems and "restless" not in problems:
             raise ValueError(
-                f"{name} must see the states of all arms, and {task.name} shows those of the arms played; make it "
+                f"{name} needs observed arms, and {task.name} shows only the states of the arms played; make it "
                 "with restless(.., observed=True), or play Myopic or WhittleLastSeen"
             )
         if declared == "observed" and "restless" in problems:
             raise ValueError(
-                f"{name} is for restless arms that are seen only when played, and {task.name} shows the states of all; "
+                f"{name} is for arms that are observed only when played, and those of {task.name} are always observed; "
                 "play Whittle"
             )
         raise ValueError(f"{name} is for {' or '.join(problems)} arms; those of {task.name} are {declared}")
@@ -95,10 +93,10 @@ def suits(policy: Any, task: Task, problems: Sequence[Problem] = ARMS, rewards: 
 
 
 def paid_to(policy: Any, task: Task, which: Paid) -> None:
-    """Raise ValueError unless those arms pay that the policy takes to pay.
+    """Raise ValueError unless the arms that pay, all or those played, are the ones that the policy assumes.
 
     Raises:
-      ValueError: which arms the policy is for, and which pay.
+      ValueError: the arms that should pay, and those that do.
     """
     arguments.choice("paid", which, get_args(Paid))
     if (paying := declares(task.environment).paid) != which:
@@ -121,19 +119,19 @@ def one_play(policy: Any, task: Task) -> None:
     """Raise ValueError for more than one play a round, of a policy whose source has no rule for more.
 
     Raises:
-      ValueError: how many plays were asked for.
+      ValueError: the number of plays.
     """
     if task.plays > 1:
         raise ValueError(f"{type(policy).__name__} plays one arm a round, and plays is {task.plays}; use plays=1")
 
 
 def horizon(policy: Any, task: Task) -> None:
-    """Raise ValueError unless the field `horizon` is None, or a positive number of at least the rounds to be played.
+    """Raise ValueError unless the field `horizon` is None, or positive and at least the horizon of the task.
 
-    A `Task` that does not say how many rounds will be played fits every horizon.
+    A `Task` without a horizon fits every field.
 
     Raises:
-      ValueError: the field, and how many rounds will be played.
+      ValueError: both horizons.
     """
     if policy.horizon is None:
         return
@@ -147,13 +145,13 @@ def horizon(policy: Any, task: Task) -> None:
 
 
 def given_or_follows(policy: Any, task: Task, numbers: dict[str, Any], sources: dict[str, Any]) -> None:
-    """Raise ValueError where numbers are missing and do not follow from other fields, or are given beside these.
+    """Raise ValueError if numbers are missing and cannot be computed from other fields, or are given beside these.
 
-    A field `horizon` among the sources must not end before the game does.
+    A field `horizon` among the sources must be at least the horizon of the task.
 
     Args:
-      numbers: fields by name, None where they are to follow from the sources.
-      sources: fields by name; all are needed if a number is None, and none if all are given.
+      numbers: fields by name, None if they are to be computed from the sources.
+      sources: fields by name; all are needed if a number is None, and none if all numbers are given.
 
     Raises:
       ValueError: the field and what to give; or a source that is not positive.
@@ -161,10 +159,10 @@ def given_or_follows(policy: Any, task: Task, numbers: dict[str, Any], sources: 
     left_out = [name for name, value in numbers.items() if value is None]
     for name, value in sources.items():
         if left_out and value is None:
-            raise ValueError(f"{left_out[0]}: is not given; give it, or {' and '.join(sources)}, from which it follows")
+            raise ValueError(f"{left_out[0]}: missing; give it, or {' and '.join(sources)}, from which it is computed")
         if not left_out and value is not None:
             raise ValueError(
-                f"{name}: {value} beside {' and '.join(numbers)}; leave it out, or what would follow from it"
+                f"{name}: {value} beside {' and '.join(numbers)}; leave it out, or the numbers that it would determine"
             )
         if name == "horizon":
             horizon(policy, task)
@@ -173,12 +171,12 @@ def given_or_follows(policy: Any, task: Task, numbers: dict[str, Any], sources: 
 
 
 def family(policy: Any, task: Task) -> None:
-    """Raise ValueError unless the field `family` is None or a family that has the task's rewards.
+    """Raise ValueError unless the field `family` is None or a family with the task's rewards.
 
-    Rewards without a finite table must lie in the family's range, or in [0, 1] where the field is None.
+    Rewards without a finite table must lie in the family's range, or in [0, 1] if the field is None.
 
     Raises:
-      ValueError: what the field is instead, from `suits`, or from the family's own `validate`.
+      ValueError: the field and what is wrong with it, from `suits`, or from the family's own `validate`.
     """
     if policy.family is None:
         return suits(policy, task, rewards=(0.0, 1.0))
@@ -198,10 +196,10 @@ def family(policy: Any, task: Task) -> None:
 
 
 def memory(policy: Any, task: Task, states: int | None = None) -> None:
-    """Raise ValueError unless the field `memory` is None or a memory (`memory.Forgets`) that is for the task.
+    """Raise ValueError unless the field `memory` is None or a memory (`memory.Forgets`) that suits the task.
 
     Args:
-      states: the most that arms may have where the policy forgets; None for any number.
+      states: the largest number of states for which the policy can forget; None for any number.
 
     Raises:
       ValueError: the field's name and what is wrong with it.
@@ -211,7 +209,7 @@ def memory(policy: Any, task: Task, states: int | None = None) -> None:
         return
     if isinstance(field, type) or not hasattr(type(field), "rounds") or not hasattr(field, "initial_state"):
         raise ValueError(
-            f"memory: {arguments.shown(field)} is not a memory; give None, Discounted(0.99) or Window(500), or your "
+            f"memory: {arguments.excerpt(field)} is not a memory; give None, Discounted(0.99) or Window(500), or your "
             "own with rounds and initial_state"
         )
     try:
@@ -220,8 +218,8 @@ def memory(policy: Any, task: Task, states: int | None = None) -> None:
         raise ValueError(f"memory: {error}") from error
     if states is not None and task.reward.shape[1] > states:
         raise ValueError(
-            f"memory: {type(policy).__name__} forgets where arms have up to {states} states, and those of {task.name} "
-            f"have {task.reward.shape[1]}; leave it out"
+            f"memory: {type(policy).__name__} can forget for arms with up to {states} states, and those of "
+            f"{task.name} have {task.reward.shape[1]}; leave it out"
         )
 
 

@@ -1,4 +1,4 @@
-"""How fast confidence widens with the round."""
+"""Exploration levels of KL policies: log f(t) and its variants."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from jax.typing import ArrayLike
 from jaxbandit.fast import computed_once, log, log_of_sum
 from jaxbandit.policies.parts.memory import positive
 
-Clock = Literal["round", "arm"]  # whether t or t / T is the time, T the arm's plays
+Clock = Literal["round", "arm"]  # the time of an arm: t, or t / T, T the arm's plays
 
 
 def level(
@@ -21,21 +21,21 @@ def level(
     plays: Array = None,  # type: ignore[assignment]
     horizon: ArrayLike | None = None,
 ) -> Array:
-    """log f(t) with f(t) = 1 + t log^2 t, or max(0, log t + exploration log log t) where a number is given.
+    """log f(t) with f(t) = 1 + t log^2 t, or max(0, log t + exploration log log t) for a number.
 
-    The first is the paper's (section III.A); the second is Garivier and Cappe's 2011, who take 3 in theory and 0 in
-    practice. With the arm's clock t / T stands for t, T the arm's plays. With a horizon n the level is that of
+    The first is the paper's (section III.A); the second is Garivier and Cappe's 2011, with 3 in theory and 0 in
+    practice. With the arm's clock t / T replaces t, T the arm's plays. With a horizon n the level is that of
     KL-UCB++ (Menard and Garivier 2017): log+(y (1 + log+(y)^2)) with y = n / (K T) and log+ = max(0, log).
 
     Args:
       t: round, from 1.
       exploration: None or a number.
       clock: "round" or "arm".
-      plays: [K], of each arm; for the arm's clock and for a horizon.
+      plays: [K], of each arm; needed for the arm's clock and for a horizon.
       horizon: None or n.
 
     Returns:
-      one number for all arms, or with `plays` in use one for each, [K].
+      One number for all arms, or one for each, [K], if `plays` are used.
 
     >>> round(float(level(10)), 4)
     3.9893
@@ -54,7 +54,7 @@ def level(
 
 
 def log_equal_share(n: ArrayLike, plays: Array) -> Array:
-    """max(0, log(n / (K T))) for each of K arms, T its plays [K]: 0 once an arm has an equal share of n rounds.
+    """max(0, log(n / (K T))) for each of K arms, T its plays [K]: 0 for an arm with n / K plays or more.
 
     >>> log_equal_share(100, jnp.array([5, 50])).round(4).tolist()  # log 10
     [2.3026, 0.0]

@@ -1,4 +1,4 @@
-"""Memories that forget, for arms that change: what a policy's field `memory` holds, and what the policy then keeps."""
+"""Discounted and sliding-window memories for non-stationary arms, and the states that they give a policy."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from jaxbandit.sums import TwoFloats, add_to_each
 
 @pytree
 class Discounted:
-    """A memory in which a play of n rounds ago counts discount^n: every round multiplies what was counted before it.
+    """Discounted memory: a play n rounds ago has the weight discount^n.
 
-    Counts are floats. The number of plays N of an arm that was not played for long lies between 0 and 1, and its mean
-    is still what these plays paid over N. Where a policy's confidence grows with log t, min(t, 1 / (1 - discount))
-    stands for t. Policies that differ in the discount are variants of one program.
+    Counts are floats. For an arm not played for a long time the discounted number of plays N lies between 0 and 1, and
+    its mean is still the discounted sum of rewards over N. In a confidence level that grows with log t,
+    min(t, 1 / (1 - discount)) replaces t. Policies that differ in the discount are variants of one program.
 
     Args:
       discount: in (0, 1).
@@ -55,14 +55,14 @@ class Discounted:
 
 @pytree
 class Window:
-    """A memory of the last `length` rounds: what was played before them does not count.
+    """Sliding window: only the plays of the last `length` rounds count.
 
-    An arm that was not played in these rounds has no mean, and is played as if it never had been. Where a policy's
-    confidence grows with log t, min(t, length) stands for t. Each length is a program of its own.
+    An arm without plays in the window is treated as never played. In a confidence level that grows with log t,
+    min(t, length) replaces t. Each length is a program of its own.
 
     A run keeps K length bytes, K the number of arms, or twice as many for arms with more than 126 states (11, where a
-    policy counts transitions), and 5 K length bytes where rewards have no finite table. `simulate` counts them before
-    it begins, and refuses what does not fit into the memory that is free.
+    policy counts transitions), and 5 K length bytes where rewards have no finite table. `simulate` raises
+    ValueError before it begins if they exceed the free memory.
 
     Args:
       length: a positive integer, at most the horizon.
@@ -97,10 +97,10 @@ class Window:
 
 @described
 class Fading(NamedTuple):
-    """What a policy with the memory `Discounted` keeps.
+    """State of a policy with the memory `Discounted`.
 
     Fields:
-      kept: counts and sums as floats, in which each play weighs discount^n after n more rounds.
+      kept: counts and sums as floats, in which a play has the weight discount^n after n more rounds.
       discount: in (0, 1).
     """
 
@@ -134,14 +134,14 @@ class Fading(NamedTuple):
 
 @described
 class Recent(NamedTuple):
-    """What a policy with the memory `Window` keeps where rewards have a finite table.
+    """State of a policy with the memory `Window` if rewards have a finite table.
 
-    Counts change by whole numbers, so that nothing drifts.
+    Counts are integers, so that no rounding errors accumulate.
 
     Fields:
       kept: the counts of the last `length` rounds.
-      rounds: [length, K], for round t in place (t - 1) mod length what it added to each arm's counts: 0 nothing, n + 1
-        one to the n-th of them.
+      rounds: [length, K], at index (t - 1) mod length what round t added to each arm's counts: 0 for nothing, n + 1
+        for one play in the n-th count.
     """
 
     kept: Visits | Transitions
@@ -160,7 +160,7 @@ class Recent(NamedTuple):
         return self.kept.reward
 
     def counted(self, feedback: Feedback) -> Recent:
-        """The state after a round: it is counted, and the round that leaves the window no longer is."""
+        """The state after a round: the new round is counted, and the round that leaves the window is subtracted."""
         self.kept.check(feedback)
         counted = feedback.states + 1
         if isinstance(self.kept, Transitions):
@@ -183,12 +183,12 @@ class Recent(NamedTuple):
 
 @described
 class RecentSums(NamedTuple):
-    """What a policy with the memory `Window` keeps where rewards have no finite table.
+    """State of a policy with the memory `Window` if rewards have no finite table.
 
     Fields:
       kept: plays and rewards of the last `length` rounds.
-      rounds: [length, K] int8, for round t in place (t - 1) mod length whether each arm was played.
-      rewards: [length, K], what it paid.
+      rounds: [length, K] int8, at index (t - 1) mod length whether each arm was played in round t.
+      rewards: [length, K], its reward.
     """
 
     kept: Sums
@@ -196,13 +196,13 @@ class RecentSums(NamedTuple):
     rewards: Array
 
     def counted(self, feedback: Feedback) -> RecentSums:
-        """The state after a round: it is counted, and the round that leaves the window no longer is."""
+        """The state after a round: the new round is counted, and the round that leaves the window is subtracted."""
         self.kept.check(feedback)
         old, rounds = _replaced(self.rounds, feedback, jnp.ones_like(feedback.arms))
         paid, rewards = _replaced(self.rewards, feedback, feedback.rewards)
         kept = self.kept.counted(feedback)
         plays, sums = kept.plays - old, add_to_each(kept.rewards, -paid)
-        # what rounding has left of earlier rewards ends where no play is left
+        # an arm without plays in the window has the sum 0, without rounding errors of earlier rewards
         sums = TwoFloats(*(jnp.where(plays > 0, part, 0) for part in sums))
         return RecentSums(Sums(plays, sums), rounds, rewards)
 
@@ -216,27 +216,27 @@ class RecentSums(NamedTuple):
 
 
 def check_window(name: str, length: Any, task: Task) -> None:
-    """Raise ValueError unless a window is a positive integer, at most the horizon.
+    """Raise ValueError unless the window is a positive integer, at most the horizon.
 
     Raises:
       ValueError: the name and what is wrong with it.
     """
     if not isinstance(length, int | np.integer):
-        raise ValueError(f"{name}: {arguments.shown(length)} is not an integer; a window is a number of rounds")
+        raise ValueError(f"{name}: {arguments.excerpt(length)} is not an integer; a window is a number of rounds")
     arguments.integer(name, length, 1)
     if length > task.horizon:
         raise ValueError(f"{name}: a window of {length:,} rounds is longer than the horizon, {task.horizon:,}")
 
 
 def _replaced(rounds: Array, feedback: Feedback, numbers: Array) -> tuple[Array, Array]:
-    """What was kept of the round that leaves the window, [K]; the rounds with the one just played in its place.
+    """The row [K] of the round that leaves the window, and the rows with that of the new round in its place.
 
-    All runs write to one place, as `feedback.t` is one number for all of them: that is a hundred times as fast as a
-    place for each.
+    All runs write to the same index, because `feedback.t` is one number for all of them: this is a hundred times as
+    fast as an index for each run.
 
     Args:
       rounds: [length, K].
-      numbers: [M], what is kept of each arm played; of the others 0.
+      numbers: [M], the new entry of each arm played; 0 for the others.
     """
     new = jnp.zeros_like(rounds[0]).at[feedback.arms].set(numbers.astype(rounds.dtype))
     return exchange_row(rounds, (feedback.t - 1) % rounds.shape[0], new)

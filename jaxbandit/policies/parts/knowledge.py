@@ -1,4 +1,4 @@
-"""For which arms a policy was made that is told their laws: others are refused, so that no table is used by mistake."""
+"""The arms for which a policy with known laws was made; playing other arms with it is an error."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from jaxbandit.known_arms import KnownArms
 from jaxbandit.members import declares
 
 T = TypeVar("T")
-CLOSE, TINY = 1e-6, 1e-12  # relative and absolute difference up to which numbers are the same but for rounding
+CLOSE, TINY = 1e-6, 1e-12  # relative and absolute rounding error of equal numbers
 PAYING = {"played": "those that are played pay", "all": "all pay, played or not"}
 
 
 def laws_of(name: str, arms: Any, what: str, problems: tuple[Problem, ...]) -> KnownArms:
-    """The laws that an environment tells, for a policy that is made from them.
+    """The known laws of an environment, for a policy that is made from them.
 
     Args:
       name: the argument's name, and `what` it must be, for errors.
-      problems: those that the policy's formula is for.
+      problems: the problems for which the policy's formula holds.
 
     Raises:
-      ValueError: the environment tells none, or is of another kind.
+      ValueError: the environment has no known laws, or another problem.
     """
     has(name, arms, what, "known")
     laws, kind = members.known(arms), declares(arms).problem
@@ -36,24 +36,24 @@ def laws_of(name: str, arms: Any, what: str, problems: tuple[Problem, ...]) -> K
 
 
 def made_for(policy: T, laws: KnownArms, *irrelevant: str) -> T:
-    """The policy, which keeps the laws that it was made from, for `check_made_for`.
+    """The policy, with the laws from which it was made as an attribute, for `check_made_for`.
 
-    They are an attribute of the object and no field of its class, as no program depends on them; so what JAX makes of
-    the policy has none. A policy that is made from numbers by hand has none either, and plays all arms that they fit.
+    They are an attribute of the object and not a field of its class, because no program depends on them; so copies that
+    JAX makes of the policy lack it. So does a policy that is made from numbers, which plays all arms of its shape.
 
     Args:
-      irrelevant: fields of the record on which the policy's numbers do not depend.
+      irrelevant: fields of the laws on which the policy's numbers do not depend.
     """
-    follow = ("earned", "kept")  # from the other fields
+    follow = ("earned", "kept")  # computed from the other fields
     compared = {name: law for name, law in laws._asdict().items() if name not in (*follow, *irrelevant)}
-    object.__setattr__(policy, "_made_for", compared)  # the class is frozen
+    object.__setattr__(policy, "_made_for", compared)  # because the class is frozen
     return policy
 
 
 def check_made_for(policy: Any, task: Task) -> None:
-    """Raise ValueError for a task with other arms than those that the policy was made for: what differs, and the cure.
+    """Raise ValueError for a task with arms other than those for which the policy was made.
 
-    Arms that do not tell their laws are taken at their word.
+    Arms without known laws are not checked.
     """
     made: dict[str, Any] | None = vars(policy).get("_made_for")
     if made is None:
@@ -61,7 +61,7 @@ def check_made_for(policy: Any, task: Task) -> None:
     kind, which = type(policy).__name__, declares(task.environment).paid
     if made["paid"] != which:
         raise ValueError(
-            f"{kind} was made for arms of which {PAYING[made['paid']]}; in {task.name} {PAYING[which]}; make "
+            f"{kind} was made for arms where {PAYING[made['paid']]}; in {task.name} {PAYING[which]}; make "
             f"it with {kind}.of from these"
         )
     laws = members.known(task.environment)
@@ -69,7 +69,7 @@ def check_made_for(policy: Any, task: Task) -> None:
     if different:
         raise ValueError(
             f"{kind} was made for other arms than those of {task.name}, which differ in {', '.join(different)}; make "
-            f"it with {kind}.of from these, or to play them all the same, with {kind}(..) from the numbers"
+            f"it with {kind}.of from these, or, to play them nevertheless, with {kind}(..) from the numbers"
         )
 
 

@@ -1,10 +1,9 @@
-"""What a policy remembers of each arm: visits of its states, sums of its rewards, or its transitions.
+"""Memories of a policy: visits of each arm's states, sums of its rewards, or its transitions.
 
 Each is a small state with two methods: `counted`, the state after a round's feedback, and `mean_and_plays`. A policy
-that asks no more than these two works with every such state; Thompson sampling also asks the first two for
-`gained_and_missed`, which keeps the digits of a few failures among many plays. A mean is X / N wherever N > 0: a number
-of plays may be any positive number, for example where older plays weigh less. The memories of `forgetting` keep one of
-these states, and make it forget.
+that needs only these two works with every memory; Thompson sampling also needs `gained_and_missed` of the first two,
+which keeps the digits of a few failures among many plays. A mean is X / N if N > 0, where N may be any positive number,
+for example with discounted plays. The memories of `forgetting` hold one of these states, and make it forget.
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ __all__ = [
 
 
 class Memory(Protocol):
-    """What a policy remembers of each arm's rewards, for one run."""
+    """A policy's memory of each arm's rewards, for one run."""
 
     def counted(self, feedback: Feedback) -> Memory:
-        """The memory after a round; of the same kind."""
+        """The memory after a round, of the same type."""
 
     def mean_and_plays(self) -> tuple[Array, Array]:
         """Mean reward [K] of each arm's plays, 0 for an arm without one, and their number [K]."""
@@ -49,7 +48,7 @@ class Memory(Protocol):
 
 
 class ChainMemory(Protocol):
-    """What a policy remembers of each arm's transitions, for one run: fields as of `Transitions`."""
+    """A policy's memory of each arm's transitions, for one run, with the fields of `Transitions`."""
 
     @property
     def counts(self) -> Array: ...
@@ -66,27 +65,27 @@ class ChainMemory(Protocol):
 
 
 class Forgets(Protocol):
-    """How a policy forgets: what its field `memory` holds, one of `forgetting` or your own.
+    """A policy's field `memory`, which makes it forget: one of `forgetting` or your own.
 
-    It is a `pytree`. A method `validate(task)`, on the host, is optional: it raises ValueError for a field that is out
-    of range, or a `Task` that the memory is not for.
+    It is a `pytree`. A method `validate(task)`, on the host, is optional: it raises ValueError for a field out of
+    range, or a `Task` that the memory does not suit.
     """
 
     @property
     def rounds(self) -> ArrayLike:
-        """How many rounds count, as far as confidence depends on the time."""
+        """The effective number of rounds, which confidence levels use as the time."""
 
     def initial_state(self, kept: Visits | Sums | Transitions) -> Any:
-        """The memory before the first round that keeps this state, and forgets: a `Memory` or a `ChainMemory`."""
+        """The state before the first round of a memory that holds `kept` and forgets: a `Memory` or `ChainMemory`."""
 
 
 @described
 class Visits(NamedTuple):
-    """How often each arm's plays moved it to each state.
+    """The number of plays of each arm that led to each state.
 
     Fields:
-      counts: [K, S] int32, plays of the arm that moved it to the state.
-      reward: [K, S], in [0, 1], or not mapped where a policy has a family.
+      counts: [K, S] int32, plays of the arm that led to the state.
+      reward: [K, S], in [0, 1], or not mapped if the policy has a family.
     """
 
     counts: Array
@@ -102,7 +101,7 @@ class Visits(NamedTuple):
         return self._replace(counts=add_one(self.counts, feedback.arms, feedback.states))
 
     def scaled(self, factor: ArrayLike) -> Visits:
-        """The same where each play so far weighs `factor` times as much; counts are floats then."""
+        """The state with the weights of all plays multiplied by `factor`; counts are floats then."""
         return self._replace(counts=self.counts * factor)
 
     def mean_and_plays(self) -> tuple[Array, Array]:
@@ -117,7 +116,7 @@ class Visits(NamedTuple):
 
 @described
 class Sums(NamedTuple):
-    """What each arm has paid, where rewards have no finite table.
+    """The sum of rewards of each arm, for rewards without a finite table.
 
     Fields:
       plays: [K] int32.
@@ -138,7 +137,7 @@ class Sums(NamedTuple):
         return Sums(plays, add_rewards(self.rewards, feedback.arms, feedback.rewards))
 
     def scaled(self, factor: ArrayLike) -> Sums:
-        """The same where each play so far weighs `factor` times as much; plays are floats then.
+        """The state with the weights of all plays multiplied by `factor`; plays are floats then.
 
         The second float of the sums is left out, so that sums are rounded as the plays are.
         """
@@ -161,11 +160,11 @@ class Sums(NamedTuple):
 
 @described
 class Transitions(NamedTuple):
-    """How often each arm moved from each state to each other one.
+    """The number of transitions of each arm between its states.
 
     Fields:
       counts: [K, S, S] int32, transitions seen.
-      states: [K] int32, where each arm was last seen.
+      states: [K] int32, the last observed state of each arm.
       reward: [K, S], in [0, 1].
     """
 
@@ -184,7 +183,7 @@ class Transitions(NamedTuple):
         return self._replace(counts=counts, states=self.states.at[feedback.arms].set(feedback.states))
 
     def scaled(self, factor: ArrayLike) -> Transitions:
-        """The same where each play so far weighs `factor` times as much; counts are floats then."""
+        """The state with the weights of all plays multiplied by `factor`; counts are floats then."""
         return self._replace(counts=self.counts * factor)
 
     def mean_and_plays(self) -> tuple[Array, Array]:
@@ -195,8 +194,8 @@ class Transitions(NamedTuple):
 def unit_reward(reward: Array) -> Array:
     """Rewards [K, S] as they are if all lie in [0, 1], else mapped affinely so that min is 0 and max is 1.
 
-    The KL and Hoeffding indices are for rewards in [0, 1]. The map is the same for all arms, so that it changes no
-    comparison of means; scores are in mapped units.
+    The KL and Hoeffding indices are for rewards in [0, 1]. The map is the same for all arms, so that the order
+    of their means is kept; scores are in mapped units.
 
     >>> unit_reward(jnp.array([[-1.0, 1.0], [-1.0, 3.0]])).tolist()
     [[0.0, 0.5], [0.0, 1.0]]
@@ -208,23 +207,23 @@ def unit_reward(reward: Array) -> Array:
 
 
 def needs_states(reward: Array) -> Array:
-    """Rewards [K, S] as they are, of a policy that tells rewards apart by the states that pay them.
+    """Return rewards [K, S], for a policy that identifies rewards by their states.
 
     Raises:
       ValueError: there are no states.
     """
     if reward.shape[-1] == 0:
         raise ValueError(
-            "reward: a table [K, 0] has no states, by which this policy tells rewards apart; give [K, S], what each "
-            "state of each arm pays, or play a policy for real numbers, such as UCB1"
+            "reward: a table [K, 0] has no states, and this policy identifies rewards by them; give [K, S], the "
+            "reward of each state of each arm, or play a policy for real numbers, such as UCB1"
         )
     return reward
 
 
 def no_visits(reward: Array, family: Family | None = None, memory: Forgets | None = None) -> Memory:
-    """The state before the first round, from what each state pays, `reward` [K, S]; [K, 0] without a finite table.
+    """The memory before the first round, from the reward of each state, `reward` [K, S]; [K, 0] without a finite table.
 
-    Rewards are mapped by `unit_reward`, unless a family is given. A memory, `Discounted` or `Window`, makes it forget.
+    Rewards are mapped by `unit_reward`, unless a family is given. `memory` makes it forget.
     """
     kept: Visits | Sums
     reward = checked_table(reward)
@@ -244,7 +243,7 @@ def no_transitions(reward: Array, memory: Forgets | None) -> ChainMemory: ...
 
 
 def no_transitions(reward: Array, memory: Forgets | None = None) -> ChainMemory:
-    """The state before the first round, from what each state pays, `reward` [K, S]; a memory makes it forget."""
+    """The memory before the first round, from the reward of each state, `reward` [K, S]; `memory` makes it forget."""
     reward = checked_table(reward)
     arms, states = reward.shape
     kept = Transitions(jnp.zeros((arms, states, states), jnp.int32), jnp.zeros(arms, jnp.int32), unit_reward(reward))
@@ -252,21 +251,21 @@ def no_transitions(reward: Array, memory: Forgets | None = None) -> ChainMemory:
 
 
 def counts_whole(memory: Forgets | None) -> bool:
-    """Whether transitions are counted in whole numbers, as they are without a memory."""
+    """Whether transition counts are integers, as they are without a memory."""
     kept = jax.eval_shape(partial(no_transitions, memory=memory), jax.ShapeDtypeStruct((2, 2), jnp.result_type(float)))
     return bool(jnp.issubdtype(kept.counts.dtype, jnp.integer))
 
 
 def remembered(memory: Forgets | None, t: ArrayLike) -> ArrayLike:
-    """How many of t rounds count: t without a memory, else min(t, rounds of the memory).
+    """The effective number of rounds: t without a memory, else min(t, rounds of the memory).
 
-    Where a policy widens its confidence with log t, one that forgets widens it with the log of this number.
+    It replaces t in the confidence level log t of a policy that forgets.
     """
     return t if memory is None else jnp.minimum(jnp.asarray(t, float), memory.rounds)
 
 
 def ratio(part: Array, whole: Array) -> Array:
-    """part / whole as floats; 0 where nothing was counted.
+    """part / whole as floats; 0 where whole is 0.
 
     >>> ratio(jnp.array([3.0, 0.3, 0.0]), jnp.array([4.0, 0.3, 0.0])).tolist()
     [0.75, 1.0, 0.0]
@@ -275,12 +274,13 @@ def ratio(part: Array, whole: Array) -> Array:
 
 
 def positive(number: Array) -> Array:
-    """A number of plays as a float to divide by; 1 where it is 0."""
+    """A number of plays as a float divisor; 1 where it is 0."""
     return jnp.where(number > 0, number, 1).astype(float)
 
 
 def sample_mean(counts: Array, reward: Array) -> tuple[Array, Array]:
-    """Mean reward [K] of the states moved to, `counts` [K, S], and the plays T [K]; mean 0 for an arm never played.
+    """Mean reward [K] of plays with `counts` [K, S] of their new states, and the plays T [K]; 0 for an arm never
+    played.
 
     >>> [x.tolist() for x in sample_mean(jnp.array([[1, 3], [0, 0]]), jnp.array([[0.0, 1.0], [0.0, 1.0]]))]
     [[0.75, 0.0], [4, 0]]

@@ -1,4 +1,4 @@
-"""Draws from the laws that posterior sampling needs: Dirichlet, gamma, normal, from a fixed number of random bits."""
+"""Dirichlet, gamma and normal draws for posterior sampling, from a fixed number of random bits."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ def normalised(logs: Array) -> Array:
 def log_gamma(key: Array, shape: Array | np.ndarray) -> Array:
     """Logarithms of independent draws from gamma laws of scale 1.
 
-    A draw for shape + 3 is found by rejection and multiplied by u_0^(1 / shape) u_1^(1 / (shape + 1))
-    u_2^(1 / (shape + 2)), u_n uniform, which makes it one for `shape`. With d = shape + 8/3 and w = x / sqrt(9 d), x
-    normal, the proposal is d (1 + w)^3; it is refused with probability
+    A draw for shape + 3 comes from rejection sampling and is multiplied by u_0^(1 / shape) u_1^(1 / (shape + 1))
+    u_2^(1 / (shape + 2)), u_n uniform, which gives a draw for `shape`. With d = shape + 8/3 and w = x / sqrt(9 d), x
+    normal, the proposal is d (1 + w)^3; it is rejected with probability
     r(w) = 1 - exp(d (3 log(1 + w) - 3 w + 3 w^2 / 2 - w^3)), on average at most 0.0112 (0.008 from shape 1 on).
-    There are four proposals. The first that is not refused counts, or the last one if all are refused, which changes no
-    probability by more than 0.0112^4 = 2e-8. As the number of proposals is fixed, the program takes the same
-    steps whatever is drawn, on every device.
+    There are four proposals. The draw is the first one that is accepted, or the last one if all are rejected, which
+    changes no probability by more than 0.0112^4 = 2e-8. With a fixed number of proposals the program has no
+    data-dependent loop.
 
-    One uniform number u decides about all proposals: the first n are refused if u < r(w_1) ... r(w_n), which is as
-    likely as if each had a number of its own.
+    One uniform number u decides on all proposals: the first n are rejected if u < r(w_1) ... r(w_n), which has the
+    same probability as with independent numbers.
 
     Args:
       key: a random key.
@@ -59,21 +59,21 @@ def log_gamma(key: Array, shape: Array | np.ndarray) -> Array:
     u, *others = (uniform(word, shape.dtype) for pair in pairs[2:] for word in pair)
     d = shape + 8 / 3
     scale = 1 / (3 * jnp.sqrt(d))
-    base, refused = jnp.zeros_like(shape), jnp.ones_like(shape)
+    base, rejected = jnp.zeros_like(shape), jnp.ones_like(shape)
     for x in (x for pair in pairs[:2] for x in normals(*pair, shape.dtype)):
         w = x * scale
         proposed = log(jnp.maximum(1 + w, 1e-30))  # where w <= -1, r(w) is 1
-        base = jnp.where(u <= refused, proposed, base)
-        refused = refused * exponential(d * excess(w, proposed))[0]
+        base = jnp.where(u <= rejected, proposed, base)
+        rejected = rejected * exponential(d * excess(w, proposed))[0]
     factors = sum(log(other) / (shape + n) for n, other in enumerate(others))
     return computed_once(log(d) + 3 * base + factors)
 
 
 def excess(w: Array, logarithm: Array) -> Array:
-    """w^3 - 3 w^2 / 2 + 3 w - 3 log(1 + w), with the logarithm of 1 + w given: [...].
+    """w^3 - 3 w^2 / 2 + 3 w - 3 log(1 + w), from w and the logarithm of 1 + w: [...].
 
-    Near w = 0 it is a series, because `log_gamma` multiplies it by d, which would magnify the rounding errors of the
-    plain form.
+    Near w = 0 it is a series, because `log_gamma` multiplies it by d, which would amplify the rounding errors of the
+    direct form.
     """
     series = w**4 * (3 / 4 + w * (-3 / 5 + w * (1 / 2 + w * (-3 / 7 + w * (3 / 8)))))
     return jnp.where(jnp.abs(w) < 0.1, series, w**3 - 3 * (logarithm - w + w * w / 2))
@@ -84,12 +84,12 @@ def uniform(word: Array, dtype: DTypeLike) -> Array:
     return ((word >> 1).astype(jnp.int32).astype(dtype) + 0.5) * 2**-31
 
 
-# `quantiles.normal` is accurate further out in the tails, and takes for one draw the 64 bits that give two here.
+# `quantiles.normal` is accurate further out in the tails, but needs 64 bits for one draw; here they give two.
 def normals(first: Array, second: Array, dtype: DTypeLike) -> tuple[Array, Array]:
     """Two independent normal numbers from two words of 32 random bits.
 
-    They are the coordinates of a point in a uniform direction, at a distance from 0 of which half the square is
-    -log(u), u uniform. 32 bits reach to a distance of 6.6; further away a probability of 2e-10 is missing.
+    They are the coordinates of a point in a uniform direction, at a distance r from 0 with r^2 / 2 = -log(u),
+    u uniform. With 32 bits r is at most 6.6; the missing tail has the probability 2e-10.
 
     Source: Box and Muller 1958.
     """

@@ -1,4 +1,4 @@
-"""Single rewards mapped to [0, 1], for policies that look at each reward and not only at counts."""
+"""Single rewards mapped to [0, 1], for policies that use each reward, not only counts."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from jax import Array
 
 
 class UnitScale(NamedTuple):
-    """The map of `memory.unit_reward`, for a reward at a time: (reward - low) / span."""
+    """The map of `memory.unit_reward` for single rewards: (reward - low) / span."""
 
     low: Array
     span: Array
 
     @classmethod
     def of(cls, reward: Array) -> UnitScale:
-        """The map for rewards [K, S]: none where all lie in [0, 1], or where rewards have no finite table (S = 0).
+        """The map for rewards [K, S]: the identity if all lie in [0, 1], or without a finite table (S = 0).
 
         >>> float(UnitScale.of(jnp.array([[-1.0, 1.0], [-1.0, 3.0]])).mapped(jnp.array(1.0)))
         0.5
@@ -28,5 +28,5 @@ class UnitScale(NamedTuple):
         return cls(jnp.where(outside, low, 0), jnp.where(outside & (high > low), high - low, 1))
 
     def mapped(self, rewards: Array) -> Array:
-        """Rewards as they were paid, mapped to [0, 1]: any shape."""
+        """Rewards of any shape, mapped to [0, 1]."""
         return (rewards - self.low) / self.span

@@ -1,3 +1,3 @@
-"""Policies for decision processes: optimism, posterior sampling, and the player who knows the process."""
+"""Policies for Markov decision processes: optimism, posterior sampling, IMED-RL and the optimal policy."""
 
 __all__: list[str] = []

@@ -1,4 +1,4 @@
-"""IMED-RL: the minimal empirical divergence index for decision processes whose states are all met again."""
+"""IMED-RL: indexed minimum empirical divergence for ergodic decision processes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from jaxbandit.policies.parts import checks
 from jaxbandit.policies.processes.moves import Moves, Rewards, check_learner, nothing_seen
 
 TOLERANCE = 1e-3
-MOST_SWEEPS = 100  # a round; the next round goes on from there
-WAITING = 0.1  # a process whose states take turns would never satisfy the criterion of value iteration
+MOST_SWEEPS = 100  # in a round; the next round continues from its result
+WAITING = 0.1  # in a periodic process value iteration would never satisfy its stopping rule
 STEPS = 16  # of Newton's method within brackets
 TINY = 1e-9
 
 
 class Potential(NamedTuple):
-    """State of `IMEDRL`: the moves, and the relative values [S] of the last estimate, of which the least is 0."""
+    """State of `IMEDRL`: the moves, and the relative values [S] of the last estimate, whose minimum is 0."""
 
     seen: Moves
     values: Array
@@ -30,23 +30,23 @@ class Potential(NamedTuple):
 
 @pytree
 class IMEDRL:
-    """IMED-RL: in the present state the action with the least N K + log N; those never tried first.
+    """IMED-RL: in the present state the action with the least N K + log N; untried actions first.
 
-    phi are the relative values of the estimated process in which only a state's skeleton may be played, the actions
-    tried at least log(n)^2 times, n the tries of the state's most tried action. With m the largest r + p phi of an
-    action in the present state, and U = 1 + max phi, an action that was tried N times has
-    K = max over 0 <= x <= 1 / (U - m) of E log(1 - x (r + phi(s') - m)), r and s' as likely as rewards and next states
-    were seen; K = 0 for the best. Estimates begin with one observation of a uniform row and, where rewards are learned,
-    of the reward 1/2. phi is found by `planning.value_iteration` with the tolerance 0.001 and waiting 0.1, in every
-    round from that of the round before, in at most 100 sweeps a round.
+    phi are the relative values of the estimated process restricted to each state's skeleton: the actions tried at least
+    log(n)^2 times, n the tries of the state's most tried action. With m the largest r + p phi of an action in the
+    present state, and U = 1 + max phi, an action that was tried N times has
+    K = max over 0 <= x <= 1 / (U - m) of E log(1 - x (r + phi(s') - m)), r and s' from the empirical distribution of
+    rewards and next states; K = 0 for the best. Estimates include one observation of a uniform row and, if rewards are
+    learned, of the reward 1/2. phi is computed by `planning.value_iteration` with the tolerance 0.001 and waiting 0.1,
+    in every round from the phi of the round before, in at most 100 sweeps a round.
 
-    It is for processes in which all states are met again whatever is played (ergodic ones): its regret grows as the
-    lower bound does there. Where a good state is hard to reach, a run may never learn how good it is.
+    The policy is for ergodic processes, in which every policy visits all states again and again: there its regret
+    attains the lower bound. If a good state is hard to reach, a run may never learn its value.
 
     Args:
-      rewards: "learned", as in the source, or "known": the player knows what each pair pays.
-      normalised: False for E log(U - x (..)) in the place of E log(1 - x (..)), which adds N log U to the index of each
-        action but the best, and explores less than the lower bound asks for. Programs that are published do so.
+      rewards: "learned", as in the source, or "known": the player knows the reward of each pair.
+      normalised: False for E log(U - x (..)) in place of E log(1 - x (..)), as in published code: it adds N log U to
+        the index of each action but the best, and explores less than the lower bound requires.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a field out of range, and for a task that is not a decision
@@ -71,7 +71,7 @@ class IMEDRL:
         return Potential(nothing_seen(reward, shown), jnp.zeros(reward.shape[1]))
 
     def scores(self, key: Array, state: Potential, t: Array) -> tuple[Array, Potential]:
-        """The scores, and the relative values that the next round goes on from."""
+        """The scores, and the relative values from which the next round continues."""
         seen, values = state.seen, self.values(state)
         index, tried = self.indices(seen, values), seen.left[:, seen.here]
         return jnp.where(tried == 0, jnp.inf, -index), Potential(seen, values)
@@ -80,7 +80,7 @@ class IMEDRL:
         return state._replace(seen=state.seen.counted(feedback))
 
     def values(self, state: Potential) -> Array:
-        """phi [S], from that of the round before."""
+        """phi [S], computed from the phi of the round before."""
         seen = state.seen
         left = seen.left.astype(float)
         most = left[0]
@@ -95,7 +95,7 @@ class IMEDRL:
         return value_iteration(worth, state.values, TOLERANCE, most=MOST_SWEEPS, waiting=WAITING).values
 
     def indices(self, seen: Moves, values: Array) -> Array:
-        """N K + log N of each action in the present state, [A]; that of an action never tried does not count."""
+        """N K + log N of each action in the present state, [A]; arbitrary for untried actions."""
         left = seen.left[:, seen.here].astype(float)
         counts = seen.counts[:, seen.here]
         reward = seen.reward[:, seen.here]
@@ -124,8 +124,8 @@ class IMEDRL:
 def dual(law: Array, above: Array, end: Array) -> Array:
     """The maximum over 0 <= x <= end of the sum of law_j log(1 - x above_j), [..]; law and above [.., J].
 
-    No entry of `above` exceeds 1 / end. The slope falls with x; where it is still positive at the end, the maximum is
-    there, else Newton's steps find its root and stay within the ends between which it lies.
+    No entry of `above` exceeds 1 / end. The slope falls with x; if it is positive at the end, the maximum is there,
+    else safeguarded Newton steps find its root.
 
     >>> above = jnp.array([0.78, 1.78, 1.92, 2.56]) - 2.329296
     >>> round(float(dual(jnp.array([0.018, 0.51, 0.45, 0.022]), above, 1 / (3.06 - 2.329296))), 5)

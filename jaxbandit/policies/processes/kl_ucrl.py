@@ -1,4 +1,4 @@
-"""KL-UCRL: UCRL2 with rows in a KL ball."""
+"""KL-UCRL: optimism over KL confidence sets of the transition probabilities."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from jaxbandit.policies.processes.optimism import (
 
 @pytree
 class KLUCRL:
-    """KL-UCRL: as `UCRL2`, with rows q for which KL(p || q) <= C_P / N, and rewards up to r + C_R / sqrt(N), at most 1.
+    """KL-UCRL: `UCRL2` with rows q that satisfy KL(p || q) <= C_P / N, and rewards up to r + C_R / sqrt(N), at most 1.
 
     B = log(2 e S^2 A log(t) / delta), C_P = S (B + log(B + 1 / log t) (1 + 1 / (B + 1 / log t))) and
-    C_R = sqrt(log(4 S A log(t) / delta) / 1.99), for a pair that was tried N times, paid r and moved as p; t is the
-    round in which the episode begins, at least 2 (the source has the horizon there). A KL ball lets a pair move to a
-    state to which it never moved only if that state is worth it, so that KL-UCRL explores less than UCRL2 does.
+    C_R = sqrt(log(4 S A log(t) / delta) / 1.99), for a pair with N tries, mean reward r and empirical row p; t is
+    the first round of the episode, at least 2 (in the source the horizon). A KL ball gives an unobserved transition
+    positive probability only if the new state has a high value, so that KL-UCRL explores less than UCRL2.
 
     Args:
-      delta: the probability with which the truth may be overlooked, in (0, 1).
-      rewards: "learned", as in the source, or "known": the player knows what each pair pays.
+      delta: the failure probability of the confidence set, in (0, 1).
+      rewards: "learned", as in the source, or "known": the player knows the reward of each pair.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a field out of range, and for a task that is not a decision
@@ -64,7 +64,7 @@ class KLUCRL:
         return state._replace(seen=state.seen.counted(feedback))
 
     def plan(self, seen: Moves, t: Array) -> Plan:
-        """The best process near the one seen before round t, and its best actions."""
+        """The optimistic process in the confidence set of round t, and its optimal actions."""
         return best_plan(self.worth(seen, t), seen, t)
 
     def worth(self, seen: Moves, t: Array) -> Callable[[Array], Array]:

@@ -1,4 +1,4 @@
-"""A policy that knows the decision process it plays, and so the best action in every state."""
+"""The optimal policy of a known decision process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit import decision_processes, members
-from jaxbandit.arguments import as_floats, shown
+from jaxbandit.arguments import as_floats, excerpt
 from jaxbandit.base import Feedback, Task, per_arm, pytree
 from jaxbandit.feedback import check_feedback
 from jaxbandit.policies.parts import checks
@@ -18,7 +18,7 @@ from jaxbandit.policies.parts.knowledge import check_made_for, laws_of, made_for
 
 
 class Position(NamedTuple):
-    """State of a policy that knows the process: where it is, and how many actions there are."""
+    """State of `KnownProcess`: the state of the process, and the actions."""
 
     state: Array  # int32
     arms: Array  # [A] int32
@@ -26,17 +26,17 @@ class Position(NamedTuple):
 
 @pytree
 class KnownProcess:
-    """A fixed action for each state of a decision process, by default the one that is best in the long run.
+    """Optimal policy of a known decision process, or any stationary policy: a fixed action for each state.
 
     The score of action a in state s is 1 if actions[s] = a, else 0; in round h of an episode, from 0, if
-    actions[h, s] = a. Made with `KnownProcess.of(process)`, no policy collects more in the long run, or in an episode.
+    actions[h, s] = a. `KnownProcess.of(process)` is optimal in the long run, or in an episode.
 
     Args:
       actions: [S] integers, an action for each state, or [H, S] for episodes of H rounds, in the environment's order.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a table of another shape, an action that does not exist, and
-        for another process than the one that it was made from.
+      ValueError: from `simulate` and `check_policy`, for a table of another shape, an action that does not exist, or
+        a process other than the one that it was made from.
 
     Source: Howard 1960.
 
@@ -51,10 +51,10 @@ class KnownProcess:
 
     @classmethod
     def of(cls, process: Any) -> KnownProcess:
-        """The best policy for a known process, on the host, in float64.
+        """The optimal policy of a known process, on the host, in float64.
 
         Args:
-          process: a decision process, which tells its laws by `known()`.
+          process: a decision process with the method `known`.
 
         Raises:
           ValueError: the argument and what is wrong with it.
@@ -73,9 +73,9 @@ class KnownProcess:
         steps = members.steps(task.environment)
         shapes = [(states,)] + ([] if steps is None else [(steps, states)])
         if actions.dtype.kind not in "iu" or actions.shape not in shapes:
-            raise ValueError(f"actions: {shown(self.actions)} are not integers {' or '.join(map(str, shapes))}")
+            raise ValueError(f"actions: {excerpt(self.actions)} are not integers {' or '.join(map(str, shapes))}")
         if actions.min() < 0 or actions.max() >= len(task.reward):
-            raise ValueError(f"actions: {shown(self.actions)} are not all among the actions 0..{len(task.reward) - 1}")
+            raise ValueError(f"actions: {excerpt(self.actions)} are not all among actions 0..{len(task.reward) - 1}")
         check_made_for(self, task)
 
     def init(self, reward: Array, shown: Array) -> Position:

@@ -1,4 +1,4 @@
-"""What policies for decision processes remember, when their episodes end, and how they plan for runs that begin one."""
+"""Memory, episodes and planning of policies for decision processes."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ Rewards = Literal["learned", "known"]
 
 
 class Moves(NamedTuple):
-    """What was seen of a process with A actions and S states.
+    """Observed moves of a process with A actions and S states.
 
     Fields:
       counts: [A, S, S] int32, moves by action, state left and state moved to.
-      left: [A, S] int32, how often each action was taken in each state.
-      here: int32, the state in which the process is.
-      reward: [A, S], in [0, 1], what each pair pays.
+      left: [A, S] int32, the number of times that each action was taken in each state.
+      here: int32, the present state.
+      reward: [A, S], in [0, 1], the reward of each pair.
     """
 
     counts: Array
@@ -36,22 +36,22 @@ class Moves(NamedTuple):
     reward: Array
 
     def counted(self, feedback: Feedback) -> Moves:
-        """The same after a round."""
+        """The moves after a round."""
         check_feedback(feedback, *self.reward.shape, last=self.here)
         counts = add_one(self.counts, feedback.arms, feedback.before, feedback.states)
         left = add_one(self.left, feedback.arms, feedback.before)
         return Moves(counts, left, feedback.now[0], self.reward)
 
     def rows(self) -> Array:
-        """The estimated rows [A, S, S]; 0 for a pair that was not tried."""
+        """The estimated rows [A, S, S]; 0 for an untried pair."""
         return ratio(self.counts, self.left[..., None])
 
     def tried(self) -> Array:
-        """How often each pair was tried, [A, S] floats, at least 1."""
+        """The number of tries of each pair, [A, S] floats, at least 1."""
         return positive(self.left)
 
     def paid(self, rewards: Rewards) -> Array:
-        """The mean of the rewards seen of each pair [A, S], 0 for one that was not tried; or what each one pays."""
+        """The mean observed reward of each pair [A, S], 0 for an untried one; or the known rewards."""
         return self.reward if rewards == "known" else jnp.where(self.left > 0, self.reward, 0)
 
 
@@ -60,9 +60,9 @@ class Episode(NamedTuple):
 
     Fields:
       seen: the moves.
-      most: [A, S] int32, how often a pair has been tried when the episode ends; 0 before the first one.
-      actions: [S] int32, what the episode does in each state.
-      gain: what the plan promises as the long-run reward a round, mapped to [0, 1].
+      most: [A, S] int32, the number of tries of a pair at which the episode ends; 0 before the first one.
+      actions: [S] int32, the action of the episode in each state.
+      gain: the long-run reward a round in the process planned for, mapped to [0, 1].
     """
 
     seen: Moves
@@ -72,21 +72,21 @@ class Episode(NamedTuple):
 
 
 def nothing_seen(reward: Array, shown: Array) -> Moves:
-    """Before the first round, from what pairs pay [A, S] and the states shown [A]."""
+    """The moves before the first round, from the rewards of pairs [A, S] and the states shown [A]."""
     actions, states = reward.shape
     left = jnp.zeros((actions, states), jnp.int32)
     return Moves(jnp.zeros((actions, states, states), jnp.int32), left, shown[0], unit_reward(reward))
 
 
 def doubled(left: Array) -> Array:
-    """Twice the number of times that each pair was tried, at least 1: [A, S] int32."""
+    """Twice the number of tries of each pair, at least 1: [A, S] int32."""
     return jnp.where(left > LARGEST_INTEGER // 2, LARGEST_INTEGER, jnp.maximum(2 * left, 1))
 
 
 def replanned(policy: Any, seen: Moves, begins: Array, before: tuple[Array, Array], *more: ArrayLike) -> Any:
-    """The actions [S] and the gain of `policy.plan(seen, *more)` in a run that begins an episode, else as before.
+    """The actions [S] and the gain of `policy.plan(seen, *more)` in a run that begins an episode, else the old ones.
 
-    In a round few of many runs begin one, and only these are planned for.
+    In each round few runs begin an episode, and only these plan.
     """
 
     def plan(policy: Any, seen: Moves, *more: Array) -> tuple[Array, Array]:
@@ -95,17 +95,17 @@ def replanned(policy: Any, seen: Moves, begins: Array, before: tuple[Array, Arra
 
     arguments = jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], (policy, seen, *more))
     plans = where_needed(begins[None], plan, arguments, jax.tree.map(lambda leaf: leaf[None], before))
-    # where that costs nothing, `where_needed` plans for every run
+    # `where_needed` plans for every run where this is as fast
     return jax.tree.map(lambda new, old: jnp.where(begins, new[0], old), plans, before)
 
 
 def decided(actions: Array, here: Array, number: int) -> Array:
-    """Scores [A] that decide for the action of the present state."""
+    """Scores [A] that choose the action of the present state."""
     return jnp.where(jnp.arange(number, dtype=jnp.int32) == actions[here], jnp.inf, 0.0)
 
 
 def check_learner(policy: Any, task: Task) -> None:
-    """Raise ValueError unless all states of a decision process can be reached again, and for a wrong `rewards`."""
+    """Raise ValueError unless the process is weakly communicating, and for a wrong field `rewards`."""
     communicating(policy, task, "ergodic", "communicating", "weakly communicating")
     checks.one_play(policy, task)
     checks.choice(policy, "rewards", get_args(Rewards))

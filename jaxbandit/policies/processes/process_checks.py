@@ -1,4 +1,4 @@
-"""Checks of the decision process that a policy is to play, on the host, for its `validate`."""
+"""Checks of a policy's decision process, on the host, for its `validate`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from jaxbandit.policies.parts import checks
 
 
 def communicating(policy: Any, task: Task, *kinds: Kind) -> None:
-    """Raise ValueError unless the task is a decision process whose states communicate as the policy needs it.
+    """Raise ValueError unless the task is a decision process whose states communicate as the policy requires.
 
-    An environment that does not tell its `transition` [A, S, S] is taken at its word.
+    The states of an environment without `transition` [A, S, S] are not checked.
 
     Args:
-      kinds: those that the policy plays (see `decision_processes.Structure`); none for "ergodic" and "communicating".
+      kinds: those that the policy plays (see `decision_processes.Structure`); "ergodic" and "communicating" by default.
 
     Raises:
       ValueError: what the policy plays, and which states cannot be reached.
@@ -40,7 +40,7 @@ def communicating(policy: Any, task: Task, *kinds: Kind) -> None:
 
 
 def episodes(policy: Any, task: Task) -> int:
-    """How many rounds an episode of the task has, which must be a decision process with episodes.
+    """The number of rounds of an episode of the task, a decision process with episodes.
 
     Raises:
       ValueError: what the policy plays, and what the task has.
@@ -49,6 +49,6 @@ def episodes(policy: Any, task: Task) -> int:
     steps = members.steps(task.environment)
     if steps is None:
         raise ValueError(
-            f"{type(policy).__name__} plays episodes, and {task.name} has none; make it with steps, the rounds of each"
+            f"{type(policy).__name__} needs episodes, and {task.name} has none; make it with steps, their length"
         )
     return int(steps)

@@ -1,4 +1,4 @@
-"""Posterior sampling for decision processes (PSRL)."""
+"""PSRL: posterior sampling for reinforcement learning."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from jaxbandit.policies.processes.moves import (
     replanned,
 )
 
-WAITING = 0.1  # a process whose states take turns would never satisfy the criterion of value iteration
+WAITING = 0.1  # in a periodic process value iteration would never satisfy its stopping rule
 
 
 class Sampled(NamedTuple):
@@ -32,12 +32,12 @@ class Sampled(NamedTuple):
 
     Fields:
       seen: the moves.
-      begins: bool, whether the next round begins an episode because a pair was tried so often.
-      most: [A, S] int32, how often a pair has been tried when the episode ends.
-      actions: [S] int32, what the episode does in each state.
+      begins: bool, whether the next round begins an episode because the tries of a pair have doubled.
+      most: [A, S] int32, the number of tries of a pair at which the episode ends.
+      actions: [S] int32, the action of the episode in each state.
       gain: of the sampled process, mapped to [0, 1].
       began: int32, the round in which the episode began.
-      before: int32, how many rounds the episode before it took.
+      before: int32, the length of the last episode.
     """
 
     seen: Moves
@@ -51,13 +51,14 @@ class Sampled(NamedTuple):
 
 @pytree
 class PSRL:
-    """Posterior sampling (PSRL): the best actions of a process drawn from what is known of it, anew in every episode.
+    """PSRL (posterior sampling for reinforcement learning): in every episode the optimal actions of a process drawn
+    from the posterior.
 
     Each row is a draw from the Dirichlet law with parameters prior + N(s, a, s'), the numbers of moves seen. Rewards
-    are known, or draws from the beta law with parameters 1 + N r and 1 + N (1 - r) for a pair that was tried N times
-    and paid r. The process drawn is solved by `planning.value_iteration` with the tolerance 1 / t, from 1e-6 to
-    0.01, and waiting 0.1. An episode ends after a round that doubles the number of times that a pair was tried before
-    the episode, and at least once.
+    are known, or draws from the beta law with parameters 1 + N r and 1 + N (1 - r) for a pair with N tries and mean
+    reward r. The process drawn is solved by `planning.value_iteration` with the tolerance 1 / t, from 1e-6 to
+    0.01, and waiting 0.1. An episode ends after a round that doubles the number of tries of a pair before the
+    episode, at least one.
 
     Args:
       prior: of each row's Dirichlet law, each of its parameters before the first round; at least 1e-30.
@@ -93,7 +94,7 @@ class PSRL:
         return Sampled(seen, jnp.bool_(True), jnp.zeros_like(seen.left), actions, jnp.zeros(()), zero, zero)
 
     def scores(self, key: Array, state: Sampled, t: Array) -> tuple[Array, Sampled]:
-        """The scores, and the plan for a process that is drawn if the round begins an episode."""
+        """The scores, and the plan for a newly drawn process if the round begins an episode."""
         seen, begins = state.seen, state.begins
         if self.tsde:
             begins = begins | (t > state.began + state.before)
@@ -118,7 +119,7 @@ class PSRL:
         return state._replace(seen=seen, begins=state.begins | (seen.left[pair] >= state.most[pair]))
 
     def plan(self, seen: Moves, t: Array, words: Array) -> Plan:
-        """A process drawn from what is known before round t, and its best actions."""
+        """A process drawn from the posterior before round t, and its optimal actions."""
         rows, reward = self.draw(seen, words)
 
         def worth(values: Array) -> Array:
@@ -128,7 +129,7 @@ class PSRL:
         return value_iteration(worth, jnp.zeros(reward.shape[1]), tolerance, waiting=WAITING)
 
     def draw(self, seen: Moves, words: Array) -> tuple[Array, Array]:
-        """Rows [A, S, S] and rewards [A, S] drawn from what is known, by the data [2] uint32 of a random key."""
+        """Rows [A, S, S] and rewards [A, S] drawn from the posterior, by the data [2] uint32 of a random key."""
         shape, learned = (self.prior + seen.counts.astype(float)).reshape(-1), self.rewards == "learned"
         if learned:
             gained = seen.left.astype(float) * seen.reward

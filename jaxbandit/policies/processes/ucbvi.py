@@ -1,4 +1,4 @@
-"""UCBVI: optimistic backward induction for processes that begin again after a fixed number of steps."""
+"""UCBVI: optimistic value iteration for episodic decision processes."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Steps(NamedTuple):
 
     Fields:
       seen: the moves.
-      visits: [H, S] int32, how often each state was left in each step; None with the bonus "CH".
-      worth: [H, A, S], upper bounds on what the rest of the episode pays from each pair on.
+      visits: [H, S] int32, the visits of each state in each step; None with the bonus "CH".
+      worth: [H, A, S], upper bounds on the rewards of the rest of the episode from each pair on.
     """
 
     seen: Moves
@@ -38,29 +38,30 @@ class Steps(NamedTuple):
 
 @pytree
 class UCBVI:
-    """UCBVI: in episodes of H steps the action that may pay most until their end.
+    """UCBVI (upper confidence bound value iteration): in episodes of H steps the action with the largest upper bound on
+    the rewards until their end.
 
     Before each episode, from its last step back to its first, Q_h(s, a) = min(Q_h of the episode before, H,
-    r + p V_{h+1} + scale * bonus), H for a pair that was not tried, V_h = max over a of Q_h and V_{H+1} = 0. With
-    L = log(5 S A n / delta), for a pair that was tried N times and moved as p, the bonus is 7 H L / sqrt(N) ("CH"), or
+    r + p V_{h+1} + scale * bonus), H for an untried pair, V_h = max over a of Q_h and V_{H+1} = 0. With
+    L = log(5 S A n / delta), for a pair with N tries and the empirical row p, the bonus is 7 H L / sqrt(N) ("CH"), or
     sqrt(8 L Var_p(V_{h+1}) / N) + 14 H L / (3 N)
-    + sqrt((8 / N) sum over y of p(y) min(10^4 H^3 S^2 A L^2 / N_{h+1}(y), H^2)) ("BF"), where N_h(y) counts how often
-    the process was in y in step h, and a state never met in step h + 1, and all of them at the last step, have H^2.
-    Counts of pairs are of all steps together.
+    + sqrt((8 / N) sum over y of p(y) min(10^4 H^3 S^2 A L^2 / N_{h+1}(y), H^2)) ("BF"), where N_h(y) counts the
+    visits of y in step h; the minimum is H^2 for a state not visited in step h + 1, and for all states in the last
+    step. Counts of pairs are of all steps together.
 
-    Rewards are known, and mapped to [0, 1] if they lie outside. The bounds that are proved say nothing before millions
-    of rounds, and the bonus is as large; practice has a scale far below 1.
+    Rewards are known, and mapped to [0, 1] if they lie outside. The proved regret bounds are vacuous before millions of
+    rounds, and the bonus is accordingly large; in practice the scale is far below 1.
 
     Args:
       steps: H, rounds of an episode, as in the environment.
-      horizon: n, how many rounds will be played, positive.
+      horizon: n, the number of rounds, positive.
       bonus: "BF" (Bernstein and Freedman, default) or "CH" (Chernoff and Hoeffding).
-      delta: the probability with which the truth may be overlooked, in (0, 1).
+      delta: the failure probability of the confidence bounds, in (0, 1).
       scale: of the bonus, at least 0; 1 in the source.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a field out of range, and for anything but a decision process
-        that begins again after so many rounds.
+      ValueError: from `simulate` and `check_policy`, for a field out of range, and unless the task is a decision
+        process with episodes of H rounds.
 
     Source: Azar, Osband and Munos 2017, algorithms 1 to 4.
 
@@ -106,7 +107,7 @@ class UCBVI:
         return state._replace(seen=state.seen.counted(feedback), visits=visits)
 
     def plan(self, seen: Moves, visits: Array | None, worth: Array, turns: ArrayLike | None = None) -> Array:
-        """Q [H, A, S] of the episode that begins, from that of the episode before; with turns 0 the same."""
+        """Q [H, A, S] of the new episode, from that of the last one, in `turns` steps; with 0 it is unchanged."""
         rows, tried, untried = seen.rows(), seen.tried(), seen.left == 0
         amount = level(5 * seen.reward.size, jnp.asarray(self.horizon, float), self.delta)
 

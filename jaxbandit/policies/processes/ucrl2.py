@@ -1,4 +1,4 @@
-"""UCRL2: optimism over all processes whose rows and rewards are near those seen."""
+"""UCRL2: optimism over a confidence set of decision processes."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from jaxbandit.policies.processes.optimism import (
 
 @pytree
 class UCRL2:
-    """UCRL2: the best actions of the best decision process near the one seen, chosen anew in every episode.
+    """UCRL2: the optimal actions of the most optimistic decision process in a confidence set, chosen in every episode.
 
-    An episode that begins in round t takes rewards up to r + sqrt(7 log(2 S A t / delta) / (2 N)), at most 1, and rows
-    q with ||q - p||_1 <= sqrt(14 S log(2 A t / delta) / N), where a pair of state and action was tried N times, paid r
-    and moved as p. A pair that was not tried may pay 1 and lead anywhere. The process of these with the largest gain is
+    The set of an episode that begins in round t has rewards up to r + sqrt(7 log(2 S A t / delta) / (2 N)), at most 1,
+    and rows q with ||q - p||_1 <= sqrt(14 S log(2 A t / delta) / N), for a pair of state and action with N tries, mean
+    reward r and empirical row p. An untried pair may pay 1 and lead anywhere. The process with the largest gain is
     found by `planning.value_iteration` with the tolerance 1 / sqrt(t), which needs no waiting: in that process every
-    pair may move to the state with the largest value. The episode ends where the pair to be played has been tried in it
-    as often as before it, at least once. With probability 1 - delta, n rounds lose at most
-    34 D S sqrt(A n log(n / delta)), D the diameter (over 4e8 rounds for six states of RiverSwim to say anything).
+    pair may move to the state with the largest value. The episode ends when the pair to be played has been tried in it
+    as often as before it, at least once. With probability 1 - delta the regret of n rounds is at most
+    34 D S sqrt(A n log(n / delta)), D the diameter (on RiverSwim with six states below n only after 4e8 rounds).
 
     Args:
-      delta: the probability with which the truth may be overlooked, in (0, 1).
-      rewards: "learned", as in the source, or "known": the player knows what each pair pays.
+      delta: the failure probability of the confidence set, in (0, 1).
+      rewards: "learned", as in the source, or "known": the player knows the reward of each pair.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a field out of range, and for a task that is not a decision
         process.
 
-    Source: Jaksch, Ortner and Auer 2010, figures 1 and 2; rewards above 1 are left out here.
+    Source: Jaksch, Ortner and Auer 2010, figures 1 and 2; rewards above 1 are excluded here.
 
     >>> policy = UCRL2()
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]), jnp.array([0, 0]))
@@ -65,13 +65,13 @@ class UCRL2:
         return state._replace(seen=state.seen.counted(feedback))
 
     def plan(self, seen: Moves, t: Array) -> Plan:
-        """The best process near the one seen before round t, and its best actions."""
+        """The optimistic process in the confidence set of round t, and its optimal actions."""
         return best_plan(self.worth(seen, t), seen, t)
 
     def worth(self, seen: Moves, t: Array) -> Callable[[Array], Array]:
         paid, radius = self.radii(seen, t)
         reward = largest_rewards(self, seen, paid)
-        rows, anywhere = seen.rows(), radius >= 2  # so that such pairs are worth the same to the last digit
+        rows, anywhere = seen.rows(), radius >= 2  # so that such pairs have the same value to the last digit
 
         def of_pairs(values: Array) -> Array:
             return reward + jnp.where(anywhere, jnp.max(values), l1_ball_max(rows, radius, values)[0])
@@ -79,7 +79,7 @@ class UCRL2:
         return of_pairs
 
     def radii(self, seen: Moves, t: Array) -> tuple[Array, Array]:
-        """By how much the reward and the row of each pair may be off, [A, S] each."""
+        """The confidence radii of the reward and the row of each pair, [A, S] each."""
         (actions, states), tried = seen.reward.shape, seen.tried()
         paid = jnp.sqrt(7 * level(2 * states * actions, t, self.delta) / (2 * tried))
         return paid, jnp.sqrt(14 * states * level(2 * actions, t, self.delta) / tried)

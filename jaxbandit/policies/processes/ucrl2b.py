@@ -1,4 +1,4 @@
-"""Optimism with empirical Bernstein bounds on each entry of a row: UCRL2B, and TUCRL for states out of reach."""
+"""UCRL2B, optimism with empirical Bernstein bounds, and TUCRL, for processes with unreachable states."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from jaxbandit.policies.processes.optimism import (
 
 @pytree
 class UCRL2B:
-    """UCRL2B: as `UCRL2`, with a bound on each entry of a row, which is narrow where the entry is near 0 or 1.
+    """UCRL2B: `UCRL2` with empirical Bernstein bounds on each entry of a row, which are narrow near 0 and 1.
 
     Rows have |q_j - p_j| <= sqrt(14 p_j (1 - p_j) b / N) + 49 b / (3 max(1, N - 1)) with b = log(2 S A t / delta), for
-    a pair that was tried N times and moved as p, t the round in which the episode begins.
-    Rewards are bounded in the same way. As a pair always pays the same here, their variance is 0.
+    a pair with N tries and the empirical row p, t the first round of the episode.
+    Rewards are bounded in the same way; their variance is 0, because the reward of a pair is constant here.
 
     Args:
-      delta: the probability with which the truth may be overlooked, in (0, 1).
-      rewards: "learned", as in the source, or "known": the player knows what each pair pays.
+      delta: the failure probability of the confidence set, in (0, 1).
+      rewards: "learned", as in the source, or "known": the player knows the reward of each pair.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a field out of range, and for a task that is not a decision
@@ -61,29 +61,29 @@ class UCRL2B:
         return state._replace(seen=state.seen.counted(feedback))
 
     def plan(self, seen: Moves, t: Array) -> Plan:
-        """The best process near the one seen before round t, and its best actions."""
+        """The optimistic process in the confidence set of round t, and its optimal actions."""
         return best_plan(self.worth(seen, t), seen, t)
 
     def worth(self, seen: Moves, t: Array) -> Callable[[Array], Array]:
         return _best_in_box(self, seen, t, *self.box(seen, t))
 
     def box(self, seen: Moves, t: Array) -> tuple[Array, Array]:
-        """The least and the largest that the entries of the rows may be, [A, S, S] each."""
+        """Lower and upper confidence bounds on the entries of the rows, [A, S, S] each."""
         return _box(seen, t, self.delta)
 
 
 @pytree
 class TUCRL:
-    """TUCRL: `UCRL2B` for processes in which some states may be out of reach; optimism about these ends.
+    """TUCRL (truncated UCRL): `UCRL2B` for weakly communicating processes, some of whose states may be unreachable.
 
-    A state is reached if it was left before or is the present one. A pair of a reached state that was tried more than
-    sqrt(t / (S A)) times is taken never to move to other states, t the round in which the episode begins. If all pairs
-    of reached states are such pairs, only these states are planned for. An episode also ends where the process enters a
-    state that it never left before.
+    A state is reached if it was visited before or is the present one. A pair of a reached state with more than
+    sqrt(t / (S A)) tries is assumed never to move to other states, t the first round of the episode. If all pairs of
+    reached states are such pairs, the plan is for these states only. An episode also ends when the process enters a
+    new state.
 
     Args:
-      delta: the probability with which the truth may be overlooked, in (0, 1).
-      rewards: "learned", as in the source, or "known": the player knows what each pair pays.
+      delta: the failure probability of the confidence set, in (0, 1).
+      rewards: "learned", as in the source, or "known": the player knows the reward of each pair.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a field out of range, and for a task that is not a decision
@@ -115,7 +115,7 @@ class TUCRL:
         return state._replace(seen=state.seen.counted(feedback))
 
     def plan(self, seen: Moves, t: Array) -> Plan:
-        """The best process near the one seen before round t, and its best actions."""
+        """The optimistic process in the confidence set of round t, and its optimal actions."""
         reached, enough = self._reached(seen, t)
         among = reached | ~jnp.all(enough | ~reached[None])
         return best_plan(self.worth(seen, t), seen, t, among)
@@ -124,20 +124,20 @@ class TUCRL:
         return _best_in_box(self, seen, t, *self.box(seen, t))
 
     def box(self, seen: Moves, t: Array) -> tuple[Array, Array]:
-        """The least and the largest that the entries of the rows may be, [A, S, S] each."""
+        """Lower and upper confidence bounds on the entries of the rows, [A, S, S] each."""
         reached, enough = self._reached(seen, t)
         low, high = _box(seen, t, self.delta)
         closed = (enough & reached[None])[..., None] & ~reached[None, None]
         return jnp.where(closed, 0, low), jnp.where(closed, 0, high)
 
     def _reached(self, seen: Moves, t: Array) -> tuple[Array, Array]:
-        """Which states are reached [S], and which pairs were tried often [A, S]."""
+        """The reached states [S] bool, and the pairs with more tries than the threshold [A, S] bool."""
         reached = _left_before(seen) | (jnp.arange(seen.reward.shape[1]) == seen.here)
         return reached, seen.left.astype(float) > jnp.sqrt(jnp.asarray(t, float) / seen.reward.size)
 
 
 def _left_before(seen: Moves) -> Array:
-    """Which states were left before, [S]."""
+    """The states that were left before, [S] bool."""
     return total(seen.left.T) > 0
 
 
@@ -151,7 +151,7 @@ def _box(seen: Moves, t: Array, delta: ArrayLike) -> tuple[Array, Array]:
 def _best_in_box(policy: UCRL2B | TUCRL, seen: Moves, t: Array, low: Array, high: Array) -> Callable[[Array], Array]:
     width = level(2 * seen.reward.size, t, policy.delta)
     reward = largest_rewards(policy, seen, 49 * width / (3 * jnp.maximum(seen.tried() - 1, 1)))
-    free = jnp.all((low == 0) & (high == 1), axis=-1)  # so that such pairs are worth the same to the last digit
+    free = jnp.all((low == 0) & (high == 1), axis=-1)  # so that such pairs have the same value to the last digit
 
     def of_pairs(values: Array) -> Array:
         return reward + jnp.where(free, jnp.max(values), box_max(low, high, values)[0])

@@ -1,3 +1,3 @@
-"""Policies for restless arms, known or learned, and for arms whose chains are known."""
+"""Policies for restless bandits (RMAB), known or learned, and index policies for known chains."""
 
 __all__: list[str] = []

@@ -1,4 +1,4 @@
-"""Policies that know the chains and carry a belief about the states they do not see: baselines for learners."""
+"""Myopic policies for known chains with beliefs about unobserved states (POMDP baselines)."""
 
 from __future__ import annotations
 
@@ -18,34 +18,35 @@ from jaxbandit.policies.parts.knowledge import check_made_for, laws_of, made_for
 
 
 class Beliefs(NamedTuple):
-    """State of a policy that knows how arms move."""
+    """Beliefs about the states of all arms."""
 
-    beliefs: Array  # [K, S], law of the state in which each arm stands, given what was seen
-    reward: Array  # [K, S] or [K, G], what a state or symbol pays
+    beliefs: Array  # [K, S], distribution of each arm's present state, given the observations
+    reward: Array  # [K, S] or [K, G], reward of each state or symbol
 
 
 @pytree
 class Myopic:
-    """The restless arm whose play pays most in the next round, given what was seen: b P r, for each arm's belief b.
+    """Myopic policy for restless arms: the arm with the largest expected reward in the next round, b P r for a belief
+    b.
 
-    b [S] is the law of the arm's state after the last round, P its `transition`, r what states pay. After a round the
-    belief of a played arm is the state it showed; the beliefs of other arms move by `passive`, or else `transition`.
-    Where all arms are observed, each belief is the state shown. Where all arms pay, played or not, the score is what
-    the play adds, b P r - b P0 r - cost, P0 the `passive` law.
-    For identical arms with two states, the second of which pays more, and p11 >= p01, no policy collects more on
-    average in any number of rounds.
+    b [S] is the distribution of the arm's state after the last round, P its `transition`, r the rewards of states.
+    After a round the belief of a played arm is the state it showed; the beliefs of other arms move by `passive`, if
+    given, or else by `transition`. If all arms are observed, each belief is the state shown. If all arms pay, played or
+    not, the score is the gain of a play, b P r - b P0 r - cost, P0 the `passive` law.
+    For identical arms with two states, the second of which pays more, and p11 >= p01, the policy maximises the
+    expected reward of any number of rounds.
 
     Args:
       transition: [K, S, S], the arms' laws when played.
       initial: [K, S], law of each arm's state before the first round.
       passive: [K, S, S], their laws when not played; None for the same.
-      paid: "played" (default), or "all", where arms that are not played pay, too.
-      cost: with paid="all" what a play costs, a number or [K].
+      paid: "played" (default), or "all" if arms that are not played pay, too.
+      cost: the cost of a play with paid="all", a number or [K].
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for fields that are not laws of this number of arms; from
-        `simulate`, for arms that are not restless, where not those arms pay that the policy is for, and for other arms
-        than those that it was made from.
+        `simulate`, for arms that are not restless, a `paid` that is not the environment's, and arms other than those
+        that it was made from.
 
     Source: Zhao, Krishnamachari and Liu 2008; Ahmad, Liu, Javidi, Zhao and Krishnamachari 2009.
 
@@ -93,16 +94,17 @@ class Myopic:
 
     @property
     def _passive(self) -> ArrayLike:
-        """How an arm moves that is not played."""
+        """The transition law of an arm that is not played."""
         return self.transition if self.passive is None else self.passive
 
 
 @pytree
 class HiddenMyopic:
-    """The hidden Markov arm that pays most when played next, given all symbols it has shown: b P e r.
+    """Myopic policy for hidden Markov arms: the arm with the largest expected reward of the next play, b P e r.
 
-    b [S] is the law of the arm's hidden state given its symbols, P its `transition`, e its `emission`, r what symbols
-    pay. After a play that showed o the belief is proportional to (b P)_s e_so; the belief of an arm not played stays.
+    b [S] is the distribution of the arm's hidden state given its symbols (the forward filter), P its `transition`, e
+    its `emission`, r the rewards of symbols. After a play that showed o the belief is proportional to (b P)_s e_so; the
+    belief of an arm that is not played is unchanged.
 
     Args:
       transition: [K, S, S], the arms' laws.
@@ -111,7 +113,7 @@ class HiddenMyopic:
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for fields that are not laws of this number of arms; from
-        `simulate`, for arms that are not hidden, and other ones than it was made from.
+        `simulate`, for arms that are not hidden, and arms other than those that it was made from.
 
     Source: the forward recursion of hidden Markov models, as in Rabiner 1989.
 
@@ -152,7 +154,7 @@ class HiddenMyopic:
         arms = feedback.arms
         following = predicted(state.beliefs, self.transition)[arms]
         weights = following * jnp.asarray(self.emission, float)[arms, :, feedback.states]
-        possible = (total(weights) > 0)[:, None]  # false where the known laws rule out the symbol shown
+        possible = (total(weights) > 0)[:, None]  # false if the symbol shown has probability 0
         return state._replace(beliefs=state.beliefs.at[arms].set(_normalised(jnp.where(possible, weights, following))))
 
 
@@ -166,7 +168,7 @@ def predicted(beliefs: Array, transition: ArrayLike) -> Array:
 
 
 def _normalised(weights: Array) -> Array:
-    """Weights [.., S] as laws."""
+    """Weights [.., S] divided by their sums."""
     return weights / total(weights)[..., None]
 
 

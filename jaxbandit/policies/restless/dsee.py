@@ -1,4 +1,4 @@
-"""DSEE: exploration and exploitation in epochs whose lengths are fixed beforehand."""
+"""DSEE: deterministic sequencing of exploration and exploitation for restless arms."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ class Epoch(NamedTuple):
     explores: Array  # bool, whether this is an epoch of exploration
     explored: Array  # int32, completed epochs of exploration
     exploited: Array  # int32, completed epochs of exploitation
-    first: Array  # int32, the first arm of the group that an exploration plays now
-    left: Array  # int32, rounds left for this group, or of the exploitation
-    counts: Array  # [K, S] int32, plays of explorations that moved the arm to the state
+    first: Array  # int32, the first arm of the group that is now explored
+    left: Array  # int32, remaining rounds of this group, or of the exploitation
+    counts: Array  # [K, S] int32, plays of explorations that led to the state
     reward: Array  # [K, S], in [0, 1]
 
 
 @pytree
 class DSEE:
-    """Deterministic sequencing of exploration and exploitation, for restless arms.
+    """DSEE (deterministic sequencing of exploration and exploitation), for restless arms.
 
     The n-th exploration plays every arm 4^(n-1) times in a row, in order; the n-th exploitation plays for 2 * 4^(n-1)
-    rounds the arm whose mean over all explorations is largest. After N explorations each arm has been explored
+    rounds the arm with the largest mean over all explorations. After N explorations each arm has been explored
     X = (4^N - 1)/3 times; an epoch that begins in round t is an exploitation if X > D log t. With M plays a round an
     exploration goes through groups of M arms, the last of them filled up from arm 0, and an exploitation plays the M
     arms with the largest means. Only long stretches of plays show the mean of a restless arm.
 
     Args:
-      D: positive. Weak regret is O(log n) for reversible chains if D is large enough. To choose such a D takes
-        knowledge of the arms (a slowly growing D would not need it). 10 by default.
+      D: positive. Weak regret is O(log n) for reversible chains if D is large enough, which depends on the arms
+        (a slowly growing D would not). 10 by default.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a D that is not positive.

@@ -1,4 +1,4 @@
-"""Policies that know the chains: every state of every arm has an index, and the largest is played."""
+"""Gittins and Whittle index policies for known chains."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from jaxbandit.policies.restless.state_tables import StateTable
 
 @pytree
 class Gittins(StateTable):
-    """The Gittins index rule: the arm with the largest index of the state in which it was last seen.
+    """Gittins index policy: the arm with the largest Gittins index of the state in which it was last seen.
 
     The score of arm k in state s is indices[k, s]; before an arm's first play it is unseen[k]. For rested arms with one
-    play a round, no policy has a larger expected discounted reward. Make it with `Gittins.of(arms, discount)`; any
-    other table of numbers is a policy, too.
+    play a round it maximises the expected discounted reward. Make it with `Gittins.of(arms, discount)`; any other table
+    of numbers is a policy, too.
 
     Args:
       indices: [K, S], of every state, as from `indices.gittins`, in the environment's order of the arms.
-      unseen: [K], of an arm that has not shown a state since the start, or since all arms began again; None for the
-        index of state 0, where arms start by default. `Gittins.of` finds it for any law of the starts.
+      unseen: [K], index of an arm not seen since the start or the last restart; None for the index of state 0, where
+        arms start by default. `Gittins.of` computes it for any initial law.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a table of another shape or with NaN, and for other arms than
+      ValueError: from `simulate` and `check_policy`, for a table of another shape or with NaN, and for arms other than
         those that it was made from.
 
     Source: Gittins 1979.
@@ -45,11 +45,11 @@ class Gittins(StateTable):
     def of(cls, arms: Any, discount: float) -> Gittins:
         """The policy for known arms, on the host, in float64.
 
-        An arm not yet seen counts as being in an extra state, from which it moves by `initial` and then `transition`:
-        the policy is optimal for a player who knows the law of the first states but not the states.
+        An arm not yet seen is in an extra state, from which it moves by `initial` and then `transition`: the policy is
+        optimal if the initial law is known and the initial states are not.
 
         Args:
-          arms: an environment of Markov arms, which tells its laws by `known()`.
+          arms: an environment of Markov arms with the method `known`.
           discount: in [0, 1).
 
         Raises:
@@ -62,13 +62,13 @@ class Gittins(StateTable):
 
 @pytree
 class Whittle(StateTable):
-    """The Whittle index rule: the M arms with the largest indices of the states they are in.
+    """Whittle index policy for restless bandits: the M arms with the largest Whittle indices of their states.
 
-    The score of arm k in state s is indices[k, s]. If the environment shows the states of all arms, these are used; if
-    not, the state in which each arm was last seen, in which a rested arm still is. For rested arms and one play a
-    round this is `Gittins`, which is optimal; for restless arms it is often nearly optimal, and with all arms paying
-    and M / K fixed it is optimal in the limit of many arms, under conditions (Weber and Weiss 1990). Make it with
-    `Whittle.of(arms, discount)`.
+    The score of arm k in state s is indices[k, s]. If the environment shows the states of all arms, these are used;
+    otherwise the state in which each arm was last seen, which for a rested arm is its present one. For rested arms and
+    one play a round this is `Gittins`, which is optimal; for restless arms it is often nearly optimal, and if all arms
+    pay and M / K is fixed, it is asymptotically optimal in the number of arms, under conditions (Weber and Weiss 1990).
+    Make it with `Whittle.of(arms, discount)`.
 
     Args:
       indices: [K, S], of every state, as from `indices.whittle`, in the environment's order of the arms.
@@ -76,7 +76,7 @@ class Whittle(StateTable):
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a table of another shape, or with NaN, as `indices.whittle`
-        gives for an arm that is not indexable, and for other arms than those that it was made from.
+        gives for an arm that is not indexable, and for arms other than those that it was made from.
 
     Source: Whittle 1988.
 
@@ -94,12 +94,12 @@ class Whittle(StateTable):
         An arm not yet seen has the mean of its indices under the law of its first state.
 
         Args:
-          arms: an environment of Markov arms, which tells its laws by `known()`. Where all arms pay, the index is that
-            of arms which pay when they are not played, too, less the cost of a play.
+          arms: an environment of Markov arms with the method `known`. If all arms pay, so do arms that are not played,
+            and the index is reduced by the cost of a play.
           discount: in [0, 1), or None for the long-run average, for which rested arms have no index.
 
         Raises:
-          ValueError: the argument and what is wrong with it, also that an arm is not indexable.
+          ValueError: the argument and what is wrong with it, or an arm that is not indexable.
         """
         known = laws_of("arms", arms, "an environment of Markov arms", checks.CHAINS)
         table, indexable = whittle_of(known, discount)

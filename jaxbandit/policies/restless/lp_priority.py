@@ -1,4 +1,4 @@
-"""The priority rule of the relaxation: what a play adds when M arms are played a round only on average."""
+"""LP-priority: index policy from the linear programming relaxation of a restless bandit."""
 
 from __future__ import annotations
 
@@ -16,22 +16,23 @@ from jaxbandit.policies.restless.state_tables import StateTable
 
 @pytree
 class LPPriority(StateTable):
-    """The M restless arms whose play adds most in the relaxed problem, where M arms are played a round on average.
+    """LP-priority policy: the M restless arms with the largest advantages in the linear programming relaxation.
 
-    The score of arm k in state s is indices[k, s], the `advantage` of `indices.relaxation`: what a play there adds in
-    the long run, less the price of a play. It is positive where the relaxed problem's best policy always plays, 0 where
-    it sometimes does. Unlike Whittle's index it exists for all arms, indexable or not, and it depends on M. For many
-    arms with M / K fixed it collects what the relaxation does, where the averages of the arms under the rule come to
-    rest (Gast, Gaujal and Yan 2024). Make it with `LPPriority.of(arms, plays)`.
+    The relaxation plays M arms a round only on average. The score of arm k in state s is indices[k, s], the `advantage`
+    of `indices.relaxation`: the long-run gain of a play there minus the price of a play. It is positive if the relaxed
+    problem's optimal policy always plays there, and 0 if it sometimes does. Unlike Whittle's index it exists for all
+    arms, indexable or not, and it depends on M. For many arms with M / K fixed it attains the value of the relaxation,
+    if the mean-field dynamics have a globally attracting fixed point (Gast, Gaujal and Yan 2024). Make it with
+    `LPPriority.of(arms, plays)`.
 
     Args:
       indices: [K, S], of every state, in the environment's order of the arms.
-      unseen: [K], of an arm not yet seen; None for the number of state 0.
-      plays: M, for which the numbers were found; None if they are not to be checked.
+      unseen: [K], index of an arm not yet seen; None for the index of state 0.
+      plays: M, for which the indices were computed; None for no check.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a table of another shape or with NaN, for another number of
-        plays a round, and for other arms than those that it was made from.
+        plays a round, and for arms other than those that it was made from.
 
     Source: Bertsimas and Nino-Mora 2000 (the primal-dual heuristic); Verloop 2016.
 
@@ -50,7 +51,7 @@ class LPPriority(StateTable):
     def of(cls, arms: Any, plays: int) -> LPPriority:
         """The policy for known arms, on the host, in float64.
 
-        An arm not yet seen has the mean of its numbers under the law of its first state.
+        An arm not yet seen has the mean of its indices under its initial law.
 
         Args:
           arms: an environment of `environments.restless`.
@@ -65,5 +66,5 @@ class LPPriority(StateTable):
 
     def validate(self, task: Task) -> None:
         if self.plays is not None and integer("plays", self.plays, 1, LARGEST_INTEGER) != task.plays:
-            raise ValueError(f"plays: the numbers are for {self.plays} plays a round, and {task.plays} are asked for")
+            raise ValueError(f"plays: the indices are for {self.plays} plays a round, and {task.plays} are asked for")
         super().validate(task)

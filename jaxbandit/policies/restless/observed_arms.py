@@ -1,4 +1,4 @@
-"""What policies share that learn restless arms whose states are all seen: what they remember, and when they plan."""
+"""Memory and episodes of policies that learn restless arms with observed states."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.arguments import shown
+from jaxbandit.arguments import excerpt
 from jaxbandit.base import Feedback, Paid, Task, total
 from jaxbandit.fast import computed_once, look_up_each
 from jaxbandit.feedback import check_feedback
@@ -23,13 +23,12 @@ MOST_STATES = 8  # more states would make the steps of the index a long program
 
 
 class ObservedMoves(NamedTuple):
-    """What was seen of K arms of S states.
+    """Observed moves of K arms with S states.
 
     Fields:
-      counts: [K, 2, S, S] int32, each arm's moves in rounds in which it was not played, and in which it was, by state
-        left and state moved to.
-      here: [K] int32, where each arm is; S as long as that was not seen.
-      reward: [K, S], what each state pays.
+      counts: [K, 2, S, S] int32, each arm's moves in rounds without and with a play, by old and new state.
+      here: [K] int32, the present state of each arm; S before it was first seen.
+      reward: [K, S], reward of each state.
     """
 
     counts: Array
@@ -37,10 +36,10 @@ class ObservedMoves(NamedTuple):
     reward: Array
 
     def counted(self, feedback: Feedback) -> ObservedMoves:
-        """The same after a round: every arm has moved, played or not; its first state alone is not a move."""
+        """The moves after a round: one of every arm, played or not, except for the first state that is seen."""
         arms, states = self.reward.shape
         if feedback.shown is None:
-            raise ValueError("shown: None; this policy must see all arms: feedback._replace(shown=..), where they are")
+            raise ValueError("shown: None; this policy needs the states of all arms: feedback._replace(shown=states)")
         check_feedback(feedback, arms, states)
         played = (feedback.arms[:, None] == jnp.arange(arms, dtype=jnp.int32)[None]).any(axis=0)
         place = (played * states + self.here) * states + feedback.shown
@@ -49,19 +48,19 @@ class ObservedMoves(NamedTuple):
         return ObservedMoves(self.counts + moves.reshape(self.counts.shape), feedback.shown, self.reward)
 
     def left(self) -> Array:
-        """How often each arm moved from each state, without and with a play, [K, 2, S] int32."""
+        """The number of moves of each arm from each state, without and with a play, [K, 2, S] int32."""
         return total(self.counts)
 
     def scores(self, indices: Array) -> Array:
-        """The indices [K, S] of the states that the arms are in, [K]; of an arm not yet seen their mean."""
+        """The entries [K] of `indices` [K, S] at the present states; the mean of a row for an arm not yet seen."""
         unseen = total(indices) / indices.shape[1]
         return look_up_each(jnp.concatenate([indices, unseen[:, None]], axis=1), self.here)
 
     def indices(self, rows: Array, cost: ArrayLike, which: Paid, discount: ArrayLike | None) -> Array:
-        """Whittle indices [K, S] of arms that move by the rows [K, 2, S, S], less what a play costs.
+        """Whittle indices [K, S] of arms that move by the rows [K, 2, S, S], minus the cost of a play.
 
         Args:
-          which: arms pay, all or those that are played.
+          which: the arms that pay, "played" or "all".
         """
         kept, earned = jnp.moveaxis(total(rows * paying(self.reward, which)[:, :, None]), 1, 0)
         price = jnp.broadcast_to(jnp.asarray(cost, float), self.here.shape)
@@ -69,24 +68,24 @@ class ObservedMoves(NamedTuple):
 
 
 def nothing_seen(reward: Array) -> ObservedMoves:
-    """Before the first round, from what states pay, [K, S]."""
+    """The moves before the first round, from the rewards of states [K, S]."""
     arms, states = reward.shape
     counts = jnp.zeros((arms, 2, states, states), jnp.int32)
     return ObservedMoves(counts, jnp.full(arms, states, jnp.int32), reward)
 
 
 def paying(reward: Array, which: Paid) -> Array:
-    """What each arm gets for the state moved to without and with a play, [K, 2, S].
+    """The reward of each new state of each arm without and with a play, [K, 2, S].
 
     Args:
-      reward: [K, S], what states pay.
-      which: arms pay, all or those that are played.
+      reward: [K, S], reward of each state.
+      which: the arms that pay, "played" or "all".
     """
     return jnp.stack([reward if which == "all" else jnp.zeros_like(reward), reward], axis=1)
 
 
 def episode(t: ArrayLike) -> tuple[Array, Array]:
-    """The number n of the episode in which round t lies, uint32 from 1, and whether the round begins it.
+    """The number n of the episode of round t, uint32 from 1, and whether the round begins it.
 
     Episode n takes n rounds: it begins in round 1 + n (n - 1) / 2.
 
@@ -106,11 +105,11 @@ def _before(number: Array) -> Array:
 
 
 def planned(begins: Array, plan: Callable[..., Array], known: tuple[Any, ...], before: Array) -> Array:
-    """The indices `plan(before, *known)` of an episode that begins; else as before.
+    """The indices `plan(before, *known)` if an episode begins, else the old ones.
 
-    All runs begin their episodes in the same rounds. A loop of one turn or none, not a choice, keeps the runs as the
-    last axis of all that the plan computes (`fast.over_runs`). The number of the turn, which is 0, is added to what is
-    known, as XLA moves out of a loop, into every round, whatever does not depend on the turn.
+    All runs begin their episodes in the same rounds. A loop with one pass or none, not `lax.cond`, keeps the runs as
+    the last axis of everything that the plan computes (`fast.over_runs`). The pass number, which is 0, is added to
+    `known`, because XLA moves whatever does not depend on it out of the loop and computes it in every round.
     """
 
     def turn(n: Array, old: Array) -> Array:
@@ -120,13 +119,13 @@ def planned(begins: Array, plan: Callable[..., Array], known: tuple[Any, ...], b
 
 
 def costs_of(policy: type, arms: Any, fields: dict[str, Any]) -> dict[str, Any]:
-    """The fields `cost` and `paid` of a policy that is told these of the arms, and nothing of their chains.
+    """All fields of a policy that knows `cost` and `paid` of the arms, but not their chains.
 
     Args:
       fields: the policy's other fields, by name.
 
     Raises:
-      ValueError: `arms` are not restless, or a field is among those that are taken from them.
+      ValueError: `arms` are not restless, or `cost` or `paid` is among the fields.
     """
     if taken := sorted({"cost", "paid"} & set(fields)):
         raise ValueError(f"{taken[0]}: taken from the arms; leave it out, or call {policy.__name__}({taken[0]}=..)")
@@ -135,7 +134,7 @@ def costs_of(policy: type, arms: Any, fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_task(policy: Any, task: Task) -> None:
-    """Raise ValueError unless the arms are restless and all seen, and cost and pay as the policy is told."""
+    """Raise ValueError unless the arms are restless and observed, with the policy's `cost` and `paid`."""
     checks.suits(policy, task, ("observed",))
     checks.paid_to(policy, task, policy.paid)
     name, (arms, states) = type(policy).__name__, task.reward.shape
@@ -146,5 +145,5 @@ def check_task(policy: Any, task: Task) -> None:
         cost = np.asarray(task.environment.cost)
         if not np.allclose(np.asarray(policy.cost), cost):
             raise ValueError(
-                f"cost: {shown(policy.cost)}, and in {task.name} a play costs {shown(cost.tolist())}; give that"
+                f"cost: {excerpt(policy.cost)}, and in {task.name} a play costs {excerpt(cost.tolist())}; give that"
             )

@@ -1,4 +1,4 @@
-"""Posterior sampling for restless arms whose states are all seen."""
+"""Posterior sampling with Whittle indices, for restless arms with observed states."""
 
 from __future__ import annotations
 
@@ -36,30 +36,31 @@ class Sampled(NamedTuple):
 
 @pytree
 class PosteriorWhittle:
-    """The Whittle index rule for restless arms drawn from what is known of them, anew in every episode.
+    """Posterior sampling with Whittle indices (RMAB Thompson sampling): the Whittle index policy for arms drawn from
+    the posterior, anew in every episode.
 
     An arm moves by one matrix in rounds in which it is played, and by another in all others. With N(s, s') its
     moves from s to s' by one of them, row s of that matrix is a draw from the Dirichlet law with parameters
-    prior + N(s, .); every move of every arm is seen and counted. The Whittle indices of the drawn arms are kept for an
+    prior + N(s, .); every move of every arm is counted. The Whittle indices of the drawn arms are kept for an
     episode, and the M arms with the largest indices of their present states are played, as by `Whittle`. The n-th
-    episode lasts n rounds, so that T rounds have about sqrt(2 T) of them. A drawn arm that is not indexable is played
-    by the numbers that the search for its indices gives (`planning.whittle`). In the first round, in which no state has
-    been seen, an arm has the mean of its indices.
+    episode lasts n rounds, so that T rounds have about sqrt(2 T) of them. For a drawn arm that
+    is not indexable, the result of `planning.whittle` is used as its indices. In the first round, before any state was
+    seen, the score of an arm is the mean of its indices.
 
     Args:
-      cost: what a play costs, a number or [K], in the environment's order of the arms, and as there if all arms pay; it
-        lowers the arm's index by as much.
+      cost: of a play, a number or [K], in the environment's order of arms, and as there if all arms pay; it is
+        subtracted from the arm's index.
       paid: "all" if every arm pays for its state in every round, or "played" if only an arm that is played does.
-      prior: each parameter of a row's Dirichlet law before the first round; at least 1e-30. Below 1/2 a drawn arm often
-        leaves a state less than once in a million rounds, and its indices are then rough (`planning.whittle`).
+      prior: each parameter of a row's Dirichlet prior; at least 1e-30. Below 1/2 a drawn arm often leaves a state less
+        than once in a million rounds, and its indices are then inaccurate (`planning.whittle`).
       discount: from 0 to below 1; None for the long-run average.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a field out of range or not as in the environment, arms whose
-        states are not all shown, and more than 8 states.
+      ValueError: from `simulate` and `check_policy`, for a field out of range or not as in the environment, arms that
+        are not observed, and more than 8 states.
 
-    Source: Akbarzadeh and Mahajan 2022; for episodes of one length Jung and Tewari 2019. That they grow by one round
-    each, whatever is seen, is our own.
+    Source: Akbarzadeh and Mahajan 2022; for episodes of one length Jung and Tewari 2019. Episodes that
+    grow by one round each are our own.
 
     >>> policy = PosteriorWhittle(cost=0.2)
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
@@ -74,7 +75,7 @@ class PosteriorWhittle:
 
     @classmethod
     def of(cls, arms: Any, **fields: Any) -> PosteriorWhittle:
-        """The policy that is told what the arms cost and which of them pay, and nothing of their chains.
+        """The policy for arms with known costs and payment, and unknown chains.
 
         Args:
           arms: an environment of restless arms.
@@ -111,10 +112,10 @@ class PosteriorWhittle:
         return state._replace(seen=state.seen.counted(feedback))
 
     def plan(self, seen: ObservedMoves, words: Array) -> Array:
-        """The indices [K, S] of arms drawn from what is known, by the data [2] uint32 of a random key."""
+        """The indices [K, S] of arms drawn from the posterior, by the data [2] uint32 of a random key."""
         return seen.indices(self.draw(seen, words), self.cost, self.paid, self.discount)
 
     def draw(self, seen: ObservedMoves, words: Array) -> Array:
-        """Rows [K, 2, S, S] drawn from what is known."""
+        """Rows [K, 2, S, S] drawn from the posterior."""
         parameters = jnp.asarray(self.prior, float) + seen.counts.astype(float)
         return dirichlet(jax.random.wrap_key_data(words, impl="threefry2x32"), parameters)

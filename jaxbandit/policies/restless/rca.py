@@ -1,4 +1,4 @@
-"""RCA: arms are played in blocks, and only the plays within one regenerative cycle of each block are counted."""
+"""RCA, the regenerative cycle algorithm for restless arms."""
 
 from __future__ import annotations
 
@@ -14,44 +14,43 @@ from jaxbandit.feedback import check_feedback
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.memory import positive, sample_mean, unit_reward
 
-NO_BLOCK_YET = 1e30  # above every index, below the score of an arm inside a block
+NO_BLOCK_YET = 1e30  # score of an arm without a block: above every index, below the score of an arm in a block
 
 
 class Cycles(NamedTuple):
-    """State of a policy that counts what happens between two visits to one state of an arm."""
+    """State of `RCA`: the block of each arm, and the plays within regenerative cycles."""
 
-    phase: Array  # [K] int32: 0 outside a block, 1 before its cycle, 2 in its cycle
+    phase: Array  # [K] int32: 0 outside of a block, 1 in a block before its cycle, 2 in the cycle
     regenerative: Array  # [K] int32, the state that begins and ends a cycle; -1 before the first play
-    counts: Array  # [K, S] int32, plays within cycles that moved the arm to the state
+    counts: Array  # [K, S] int32, plays within cycles that led to the state
     reward: Array  # [K, S], in [0, 1]
 
 
 @pytree
 class RCA:
-    """The regenerative cycle algorithm, for restless arms: an arm is played in blocks, and only whole cycles count.
+    """RCA (regenerative cycle algorithm), for restless arms: an arm is played in blocks, and only full cycles count.
 
     An arm's regenerative state g is the first state that it shows. A block of plays of the arm ends when it has shown g
     twice. Plays before the first visit to g are discarded. The plays from that visit up to, but not including, the
-    second one are a regenerative cycle, and are counted. Every arm first has one block in turn. After that the next
-    block is that of the arm with the largest
+    second one are a regenerative cycle, and are counted. First every arm has one block. After that the next block
+    is that of the arm with the largest
 
         mean + sqrt(L log t2 / T),
 
     where t2 is the number of counted plays of all arms, T that of this arm, and mean the average reward of these T.
-    With M plays a round M blocks run side by side. Within a cycle a restless arm behaves like a rested one, whatever it
-    did between two blocks.
+    With M plays a round M blocks run side by side. Within a cycle a restless arm behaves like a rested one, whatever
+    its moves between blocks.
 
     Args:
       L: at least 0. The guarantee is for L >= 112 S^2 r_max^2 p^2 / e with p the largest pi or 1 - pi of a stationary
         probability pi, e the least gap of the multiplicative symmetrisation (`bounds.ucb_sm_constant`), where every
         arm is irreducible and aperiodic; in practice 2, as in `UCB1`.
 
-    Arms have to be irreducible, because a block that waits for a state to which its arm never returns does not end. On
-    arms that hardly move, a block may be longer than the horizon.
+    Arms have to be irreducible: a block does not end if its arm never returns to the regenerative state. For slowly
+    moving arms a block may be longer than the horizon.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a negative L; from `simulate`, for hidden arms and for arms
-        that are reducible.
+      ValueError: from `simulate` and `check_policy`, for a negative L; from `simulate`, for hidden or reducible arms.
 
     Source: Tekin and Liu 2012, sections IV and V (RCA, RCA-M). There t2 grows when a block ends, here with every
     counted play; with one play a round both are the same.
@@ -72,8 +71,8 @@ class RCA:
         for arm, rows in enumerate(() if laws is None else laws.transition):
             if not all(len(states) == len(rows) for states in chains.recurrent_classes(rows)):
                 raise ValueError(
-                    f"RCA needs arms whose states all lead to each other; arm {arm} of {task.name} has a state that it "
-                    "does not return to, and a block that begins there never ends"
+                    f"RCA needs irreducible arms; arm {arm} of {task.name} has a state to which it does not return, so "
+                    "that a block that begins there never ends"
                 )
 
     def init(self, reward: Array) -> Cycles:

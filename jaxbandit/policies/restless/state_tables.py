@@ -1,4 +1,4 @@
-"""A number for every state of every arm: what policies share that play the arms with the largest."""
+"""Index policies given by a table: a number for every state of every arm."""
 
 from __future__ import annotations
 
@@ -18,19 +18,18 @@ from jaxbandit.policies.parts.knowledge import check_made_for
 
 
 class LastStates(NamedTuple):
-    """State of a policy with a table: where the arms are."""
+    """State of a policy with a table: the states of the arms."""
 
-    states: Array  # [K] int32, where each arm was last seen; S, the number of states, for one not seen since its start
+    states: Array  # [K] int32, the state in which each arm was last seen; S, the number of states, if it was not seen
 
 
 @pytree
 class StateTable:
-    """The policy that plays the arms with the largest numbers of the states in which they were last seen.
+    """Play the arms with the largest indices of the states in which they were last seen.
 
     Args:
       indices: [K, S], of every state, in the environment's order of the arms.
-      unseen: [K], of an arm that has not shown a state since the start, or since all arms began again; None for the
-        number of state 0.
+      unseen: [K], index of an arm not seen since the start or the last restart; None for the index of state 0.
     """
 
     problems: ClassVar[tuple[Problem, ...]]  # those that it is for

@@ -1,4 +1,4 @@
-"""Optimism for restless arms whose states are all seen (UCWhittle)."""
+"""UCWhittle: optimistic Whittle indices, for restless arms with observed states."""
 
 from __future__ import annotations
 
@@ -45,31 +45,31 @@ class Optimistic(NamedTuple):
 
 @pytree
 class UCWhittle:
-    """UCWhittle: the Whittle index rule for the best restless arms near those seen, chosen anew in every episode.
+    """UCWhittle: the Whittle index policy for the most optimistic arms in a confidence set, chosen in every episode.
 
-    In episode n each row may be any q with ||q - p||_1 <= scale sqrt(2 S log(4 S K n^4 / eta) / max(1, N)). N counts
-    the arm's moves from the row's state in rounds of its kind, with a play or without one, and p is how it moved then,
-    equally to all states if N = 0. Of these rows those are taken with which the arm is worth most to a player who pays
-    a price for each play: by m sweeps of value iteration with `planning.l1_ball_max`, where discount^m <= 1e-4.
+    In episode n each row may be any q with ||q - p||_1 <= scale sqrt(2 S log(4 S K n^4 / eta) / max(1, N)). N is the
+    number of moves of the arm from the row's state, with or without a play as the row, and p their frequencies, uniform
+    if N = 0. The rows chosen maximise the arm's value at a given price of a play, by m sweeps of value iteration with
+    `planning.l1_ball_max`, where discount^m <= 1e-4.
     The M arms with the largest discounted Whittle indices of these rows in their present states are played. The price
-    is the M-th largest index, by the indices of the episode before, in the states where the arms are when the episode
-    begins, and 0 for the first one. Episode n lasts n rounds. In the first round, in which no state has been seen, an
-    arm has the mean of its indices.
+    is the M-th largest of the last episode's indices, at the states in which the episode begins, and 0 for the first
+    one. Episode n lasts n rounds. In the first round, before any state was seen, the score of an arm is the mean of its
+    indices.
 
-    The radius is the source's, which is wide: a row may be any row until it was seen S log(4 S K n^4 / eta) / 2
-    times. Smaller scales promise nothing and often learn sooner.
+    The radius is the source's, which is wide: every row is in the set until N is S log(4 S K n^4 / eta) / 2. Smaller
+    scales have no guarantee and often learn faster.
 
     Args:
-      cost: what a play costs, a number or [K], in the environment's order of the arms, and as there if all arms pay; it
-        lowers the arm's index by as much.
+      cost: of a play, a number or [K], in the environment's order of arms, and as there if all arms pay; it is
+        subtracted from the arm's index.
       paid: "all" if every arm pays for its state in every round, or "played" if only an arm that is played does.
-      eta: the probability with which the source's bound may fail, in (0, 1).
-      scale: by how much the radius is multiplied, at least 0.
+      eta: the failure probability of the source's bound, in (0, 1).
+      scale: factor of the radius, at least 0.
       discount: from 0 to 0.999.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a field out of range or not as in the environment, arms whose
-        states are not all shown, and more than 8 states.
+      ValueError: from `simulate` and `check_policy`, for a field out of range or not as in the environment, arms that
+        are not observed, and more than 8 states.
 
     Source: Wang, Xu, Taneja and Tambe 2023, and the code that its authors have published, for two states, whose rows
     lie in boxes with this radius. Theirs has episodes of one length, counted by n in the radius as here, and prices
@@ -89,7 +89,7 @@ class UCWhittle:
 
     @classmethod
     def of(cls, arms: Any, **fields: Any) -> UCWhittle:
-        """The policy that is told what the arms cost and which of them pay, and nothing of their chains.
+        """The policy for arms with known costs and payment, and unknown chains.
 
         Args:
           arms: an environment of restless arms.
@@ -134,7 +134,7 @@ class UCWhittle:
         return seen.indices(self.optimistic(seen, number, price), self.cost, self.paid, self.discount)
 
     def optimistic(self, seen: ObservedMoves, number: Array, price: Array) -> Array:
-        """The rows [K, 2, S, S] with which each arm is worth most."""
+        """The rows [K, 2, S, S] that maximise the value of each arm."""
         (arms, states), left = seen.reward.shape, seen.left()
         rows = jnp.where((left > 0)[..., None], ratio(seen.counts, left[..., None]), 1 / states)
         level = jnp.log(4.0 * states * arms) + 4 * jnp.log(number.astype(float)) - jnp.log(jnp.asarray(self.eta, float))
@@ -144,7 +144,7 @@ class UCWhittle:
         best = jax.vmap(jax.vmap(l1_ball_max))
 
         def after(values: Array) -> Array:
-            """What an arm gets in the state it moves to and later, without and with a play, [K, 2, S]."""
+            """The reward and value of each new state, without and with a play, [K, 2, S]."""
             return paid + discount * values[:, None]
 
         def sweep(_: Array, values: Array) -> Array:
@@ -157,7 +157,7 @@ class UCWhittle:
 
 
 def nth_largest(values: Array, number: Array) -> Array:
-    """The value [K] that `number` - 1 others are ahead of, the first ones on ties; 0 for number 0.
+    """The `number`-th largest of the values [K], ties in their order; 0 for number 0.
 
     >>> [float(nth_largest(jnp.array([0.5, 0.9, 0.5]), n)) for n in (0, 1, 2, 3)]
     [0.0, 0.8999999761581421, 0.5, 0.5]

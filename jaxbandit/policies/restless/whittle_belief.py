@@ -1,4 +1,4 @@
-"""Whittle's index of arms with two states that are seen only when they are played, from beliefs about them."""
+"""Whittle index policy for two-state arms that are observed only when played, in closed form."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from jaxbandit.policies.restless.beliefs import Beliefs, after_round, predicted
 
 @pytree
 class WhittleBelief:
-    """Whittle's index of a restless arm that is seen only when played and whose states 0 and 1 pay 0 and 1.
+    """Whittle index policy on beliefs, for restless two-state arms (rewards 0 and 1) that are observed only when
+    played.
 
     With w the probability that a play shows 1, p01 <= p11 the chain's probabilities of a move to 1, and
     w0 = p01/(1 - p11 + p01) its mean, the index is
     w for w <= p01 or w >= p11,
     w/(1 - d p11 + d w) for w0 <= w < p11, d the discount,
-    and for p01 < w < w0 the subsidy of passivity that makes both actions equally good there, from three linear
-    equations. It grows with w, so that for identical arms it plays as `Myopic` does. In float32 it is within 2e-6
+    and for p01 < w < w0 the subsidy for passivity that makes both actions equally good there, from three linear
+    equations. It increases with w, so that for identical arms the policy is `Myopic`. In float32 it is within 2e-6
     of the exact index of the belief, for any discount; p11 - p01 near 1 makes the beliefs themselves less exact.
 
     Args:
@@ -35,7 +36,7 @@ class WhittleBelief:
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for fields out of range and states that do not pay 0 and 1; from
-        `simulate`, for arms that are not restless, and other ones than it was made from.
+        `simulate`, for arms that are not restless, and arms other than those that it was made from.
 
     Source: Liu and Zhao 2010.
 
@@ -53,12 +54,12 @@ class WhittleBelief:
         """The policy that knows this environment, one of `environments.restless` without `passive`.
 
         Raises:
-          ValueError: the arms have another law when they are not played.
+          ValueError: the arms have a `passive` law.
         """
         arms = laws_of("environment", environment, "one of environments.restless", checks.RESTLESS)
         number("discount", discount, 0, 1, below=True)
         if not arms.uncontrolled:
-            raise ValueError("environment: has a `passive` law; the index is for arms that move alike, played or not")
+            raise ValueError("environment: has a `passive` law; the index is for arms with one law, played or not")
         return made_for(cls(arms.transition, arms.initial, discount), arms, "reward")
 
     def validate(self, task: Task) -> None:
@@ -96,7 +97,7 @@ def whittle(w: Array, p01: Array, p10: Array, discount: Array) -> Array:
     V1 = p11 + d (p11 V1 + (1 - p11) V0), V0 = m (1 - d^L)/(1 - d) + d^L (b + d (b V1 + (1 - b) V0)) and
     m + d (tau(w) + d (tau(w) V1 + (1 - tau(w)) V0)) = w + d (w V1 + (1 - w) V0).
     They give m = (u + d A)/(1 - d p11 + d A), u = w - d tau(w), A = u (1 - d^L)/(1 - d) + d^L b, a form without V0 and
-    V1, which grow beyond all bounds as d nears 1. With r = 1 - w/w0, s = p11 - p01 and x = d s it is computed from
+    V1, which are unbounded as d tends to 1. With r = 1 - w/w0, s = p11 - p01 and x = d s it is computed from
     u = w0 (1 - d - r (1 - x)) and A = w0 (1 - s + s (1 - x^L) - r (1 - x) (1 - d^L)/(1 - d)), where 1 - d, 1 - s and
     1 - x keep their digits.
     """

@@ -1,4 +1,4 @@
-"""Whittle's index of arms that are seen only when they are played, from what each showed last and how long ago."""
+"""Whittle index policy for arms that are observed only when played, by the last observation and its age."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.knowledge import check_made_for, laws_of, made_for
 
 FORGOTTEN = 1e-3
-MOST_PAIRS = 1000  # the matrix of so many pairs is eliminated in a minute or two
+MOST_PAIRS = 1000  # the elimination for this many pairs takes a minute or two
 
 
 class LastSeen(NamedTuple):
     """State of `WhittleLastSeen`.
 
     Fields:
-      states: [K] int32, what each arm showed last; S before its first play.
-      rounds: [K] int32, in which round that was; 0 before its first play.
+      states: [K] int32, the last observed state of each arm; S before its first play.
+      rounds: [K] int32, the round of this observation; 0 before its first play.
     """
 
     states: Array
@@ -37,21 +37,20 @@ class LastSeen(NamedTuple):
 
 @pytree
 class WhittleLastSeen:
-    """The Whittle index rule for restless arms of any number of states that are seen only when they are played.
+    """Whittle index policy for restless arms with any number of states that are observed only when played.
 
-    Of an arm that showed s, n rounds ago, the player knows that its state has the law e_s P0^(n-1), where P0 is the law
-    by which it moves when it is not played. So the pair (s, n) is itself the state of a chain that the player sees: a
-    play shows s' with probability (e_s P0^(n-1) P1)_s' and leads to (s', 1), and without a play the pair becomes
-    (s, n + 1). The index of the pair is that of this chain, indices[k, s, n - 1]. From n = T on the pair stays (s, T),
-    with the long-run law from s of an arm that is not played. An arm that has not been played before round n counts as
-    a pair (S, n), with `initial` in the place of e_S. Make it with `WhittleLastSeen.of(arms)`.
+    The state of an arm that showed s, n rounds ago, has the distribution e_s P0^(n-1), where P0 is its passive law. So
+    the pair (s, n) is the state of an observed chain: a play shows s' with probability (e_s P0^(n-1) P1)_s' and leads
+    to (s', 1), and without a play the pair becomes (s, n + 1). The index of the pair is that of this chain, indices[k,
+    s, n - 1]. From n = T on the pair stays (s, T), with the long-run law of P0 from s. An arm that has not been played
+    before round n is in the pair (S, n), with `initial` in place of e_S. Make it with `WhittleLastSeen.of(arms)`.
 
     Args:
       indices: [K, S + 1, T], in the environment's order of the arms.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`, for a table of another shape or with NaN, and for other arms than
-        those that it was made from; from `simulate`, for arms whose states are all seen, which `Whittle` is for.
+      ValueError: from `simulate` and `check_policy`, for a table of another shape or with NaN, and for arms other
+        than those that it was made from; from `simulate`, for observed arms (use `Whittle`).
 
     Source: Whittle 1988; Liu and Zhao 2010 and Mate, Killian, Xu, Perrault and Tambe 2020 for two states, with closed
     forms. Ours is the general index on the chain of pairs, cut at T.
@@ -72,24 +71,22 @@ class WhittleLastSeen:
         Args:
           arms: an environment of `environments.restless` without `observed`.
           ages: T, at least 2, with at most 1,000 pairs (S + 1) T. None for the number of rounds after which the law of
-            an arm that is not played is its long-run law but for a thousandth, or the most that there may be. The work
-            grows as the third to fourth power of T, once for all arms that are alike.
-          discount: in [0, 1). The long-run average is not offered, for which most such chains have no index: an arm
-            may be played for ever in one run and left alone for ever in another. 0.999 comes close.
+            an arm that is not played is within 0.001 of its long-run law, or the largest possible number. The work
+            grows as the third to fourth power of T, and is done once for equal arms.
+          discount: in [0, 1). The long-run average is not supported, because most such chains have no index for it:
+            they are multichain. 0.999 comes close.
 
         Raises:
-          ValueError: the argument and what is wrong with it, also that an arm is not indexable.
+          ValueError: the argument and what is wrong with it, or an arm that is not indexable.
         """
         known = laws_of("arms", arms, "one of environments.restless", checks.RESTLESS)
         if declares(arms).problem == "observed":
-            raise ValueError(
-                "arms: their states are all seen, and WhittleLastSeen is for arms that are not; use Whittle.of"
-            )
+            raise ValueError("arms: they are observed, and WhittleLastSeen is for arms that are not; use Whittle.of")
         starts = known.earned.shape[1] + 1
         most = MOST_PAIRS // starts
         ages = min(max(map(_rounds_to_forget, known.passive)), most) if ages is None else integer("ages", ages, 2, most)
         discount = number("discount", discount, 0, 1, below=True)
-        by_laws: dict[bytes, np.ndarray] = {}  # many arms are alike
+        by_laws: dict[bytes, np.ndarray] = {}  # equal arms share one computation
         tables = []
         for arm in range(len(known.earned)):
             laws = b"".join(law[arm].tobytes() for law in (*known.moves, known.initial))
@@ -131,14 +128,14 @@ class WhittleLastSeen:
 
 
 def _rounds_to_forget(passive: np.ndarray) -> int:
-    """After how many rounds, at least 2, the law of an arm is its long-run law but for a thousandth."""
+    """The number of rounds, at least 2, after which the law of an arm is within 0.001 of its long-run law."""
     moduli = np.abs(np.linalg.eigvals(passive))
-    below = moduli[moduli < 1 - 1e-9]  # those of modulus 1 belong to classes and periods, which are never forgotten
+    below = moduli[moduli < 1 - 1e-9]  # those of modulus 1 belong to classes and periods, which never fade
     return max(2, int(np.ceil(np.log(FORGOTTEN) / np.log(max(below.max(initial=0), FORGOTTEN)))) + 1)
 
 
 def _pairs(arms: KnownArms, arm: int, ages: int) -> KnownArms:
-    """One arm whose states are the pairs (s, n), s from 0 to S and n from 1 to T = `ages`, in the place s T + n - 1."""
+    """One arm whose states are the pairs (s, n), s from 0 to S and n from 1 to T = `ages`, at index s T + n - 1."""
     active, passive, earned, kept = (law[arm] for law in arms.moves)
     states = len(earned)
     laws = [np.vstack([np.eye(states), arms.initial[arm]])]

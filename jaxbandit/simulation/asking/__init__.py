@@ -1,8 +1,8 @@
-"""What `simulate` was asked for, checked on the host before anything is compiled.
+"""The arguments of `simulate`, checked on the host before anything is compiled.
 
-`user_code` calls what a user wrote and tells one program from another, `tracing` is what methods compute, `recording`
-what is kept beside counts, `contracts` what a policy and an environment must be, `declared` what an environment says of
-itself, and `request` all of it together.
+`user_code` calls a user's functions and identifies their programs, `tracing` traces all methods, `recording` checks
+recorders, `contracts` checks policies and environments, `declared` reads what an environment declares, and `request`
+puts all together.
 
 Sweeps take `request.Request` and `request.check`; the public checks take `contracts.check_contract`,
 `contracts.check_declares`, `contracts.check_task`, `tracing.Size`, `tracing.environment_program` and

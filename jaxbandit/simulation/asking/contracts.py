@@ -1,4 +1,4 @@
-"""What a policy or an environment must be, found out on the host: methods, numbers that JAX has, a task that suits."""
+"""Checks of policies and environments on the host: their methods, their numbers, and their tasks."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import jax
 import numpy as np
 
 from jaxbandit import members
-from jaxbandit.arguments import choice, shown
+from jaxbandit.arguments import choice, excerpt
 from jaxbandit.base import Declares, Paid, Pairing, Pays, Problem, Task
 from jaxbandit.members import declares
 
 
 def check_contract(where: str, thing: Any, methods: tuple[str, ...], kind: str) -> None:
-    """Refuse a thing without these methods.
+    """Raise ValueError unless the object has these methods.
 
     Raises:
-      ValueError: where the thing stands among the arguments, and what is missing.
+      ValueError: the argument, and the missing methods.
     """
     if isinstance(thing, type):
         raise ValueError(f"{where}: {thing.__name__} is a class; give {thing.__name__}()")
@@ -35,7 +35,7 @@ def check_declares(where: str, environment: Any) -> None:
         raise ValueError(f"{where}.declares: is a field; write declares = jaxbandit.Declares(..) without an annotation")
     declared = declares(environment)
     if not isinstance(declared, Declares):
-        raise ValueError(f"{where}.declares: {shown(declared)} is not a Declares; write jaxbandit.Declares(..)")
+        raise ValueError(f"{where}.declares: {excerpt(declared)} is not a Declares; write jaxbandit.Declares(..)")
     for name, choices in (("pairing", Pairing), ("problem", Problem), ("pays", Pays), ("paid", Paid)):
         choice(f"{where}.declares.{name}", getattr(declared, name), get_args(choices))
     if (declared.pairing == "shared") != (declared.problem == "decision process"):
@@ -46,10 +46,10 @@ def check_declares(where: str, environment: Any) -> None:
 
 
 def check_leaves(where: str, thing: Any) -> None:
-    """Refuse a thing that is not a pytree of numbers.
+    """Raise ValueError unless the object is a pytree of numbers.
 
     Raises:
-      ValueError: where the thing stands among the arguments, the field and what is wrong with it.
+      ValueError: the argument, the field and what is wrong with it.
     """
     try:
         leaves, _ = jax.tree_util.tree_flatten_with_path(thing, is_leaf=lambda part: isinstance(part, Iterator))
@@ -61,14 +61,14 @@ def check_leaves(where: str, thing: Any) -> None:
         field = f"{where}{jax.tree_util.keystr(place)}"
         if not isinstance(leaf, int | float | np.ndarray | np.generic | jax.Array):
             raise ValueError(
-                f"{field}: {shown(leaf)} is not a number; make a field that is part of the program static()"
+                f"{field}: {excerpt(leaf)} is not a number; make a field that is part of the program static()"
             )
         if not isinstance(leaf, jax.Array) and not _fits(np.asarray(leaf)):
-            raise ValueError(f"{field}: {shown(leaf)} is not a number that JAX has; give a float, or a smaller integer")
+            raise ValueError(f"{field}: {excerpt(leaf)} is not a number of JAX; give a float, or a smaller integer")
 
 
 def _fits(array: np.ndarray) -> bool:
-    """Whether JAX, whose integers mostly have 32 bits, holds the numbers; it would cut off what is beyond."""
+    """Whether JAX can hold the numbers; without x64 it would truncate integers of more than 32 bits."""
     if array.dtype.kind not in "iu":
         return array.dtype.kind in "bfcV" and array.dtype.itemsize <= 16 and array.dtype != np.longdouble
     known = np.iinfo(jax.dtypes.canonicalize_dtype(array.dtype))
@@ -76,10 +76,10 @@ def _fits(array: np.ndarray) -> bool:
 
 
 def check_task(where: str, policy: Any, task: Task) -> None:
-    """Refuse a task that the policy refuses, or for which its `init` takes too few arguments.
+    """Raise ValueError for a task that the policy's `validate` rejects, or if its `init` takes too few arguments.
 
     Raises:
-      ValueError: where the policy stands among the arguments, and its own reason.
+      ValueError: the argument, and the message of `validate`.
     """
     if declares(task.environment).pairing == "shared" and not _takes_states(policy):
         raise ValueError(
@@ -90,10 +90,10 @@ def check_task(where: str, policy: Any, task: Task) -> None:
 
 
 def validate(where: str, thing: Any, task: Task) -> None:
-    """Refuse a task that the policy or the environment itself refuses.
+    """Raise ValueError for a task that the `validate` of the policy or environment rejects.
 
     Raises:
-      ValueError: where the thing stands among the arguments, and its own reason.
+      ValueError: the argument, and the message of `validate`.
     """
     try:
         members.validate(thing, task)
@@ -111,7 +111,7 @@ def _takes_states(policy: Any) -> bool:
 
 
 def named_things(argument: str, things: Mapping[Any, Any]) -> dict[str, Any]:
-    """The things by the text of their names."""
+    """The dict with its keys as texts."""
     named = {str(name): thing for name, thing in things.items()}
     if len(named) < len(things):
         raise ValueError(f"{argument}: two names are the same as text among {list(things)}")

@@ -1,4 +1,4 @@
-"""What environments declare of themselves, read on the host and checked before anything is compiled."""
+"""Declared properties of environments, read on the host and checked before anything is compiled."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Scenarios = Environment | Mapping[str, Environment]
 
 
 def check_without_table(where: str, environment: Any) -> None:
-    """Refuse an environment without a table of rewards that lacks what it then needs."""
+    """Raise ValueError for an environment without a table of rewards that lacks `arms` or `reward_range`."""
     missing = members.lacks(environment, "arms", "reward_range")
     if missing:
         raise ValueError(
@@ -27,17 +27,17 @@ def check_without_table(where: str, environment: Any) -> None:
 
 
 def check_means_now(where: str, environment: Any) -> None:
-    """Refuse an environment of arms that change or rot and that does not say what a play would pay in a round."""
+    """Raise ValueError for an environment with changing or rotting arms that has no `means_now`."""
     if declares(environment).problem in ("changing", "rotting") and means_now(environment) is None:
         raise ValueError(
             f'{where}: {type(environment).__name__} declares the problem "{declares(environment).problem}" and has no '
-            f"means_now; write means_now(state, t), traced: [K], what a play of each arm would pay on average "
-            "in round t, so that its regret can be computed (see jaxbandit.Environment)"
+            f"means_now; write means_now(state, t), traced: [K], the mean reward of a play of each arm in "
+            "round t, from which its regret is computed (see jaxbandit.Environment)"
         )
 
 
 def reward_of(where: str, environment: Any) -> np.ndarray:
-    """What each state of each arm pays, [K, S] or [K, 0], in float64."""
+    """The reward of each state of each arm, [K, S] or [K, 0], in float64."""
     table = finite(f"{where}.reward", reward_table(environment))
     if table.ndim != 2 or not len(table):
         raise ValueError(f"{where}.reward: shape {table.shape} is not [K, S]")
@@ -46,25 +46,25 @@ def reward_of(where: str, environment: Any) -> np.ndarray:
 
 def means_of(where: str, environment: Any, arms: int) -> np.ndarray:
     """The long-run reward of each arm, [K] in float64."""
-    found = finite(f"{where}.means()", environment.means())
-    if found.shape != (arms,):
-        raise ValueError(f"{where}.means(): shape {found.shape} is not [K] = ({arms},)")
-    return found
+    means = finite(f"{where}.means()", environment.means())
+    if means.shape != (arms,):
+        raise ValueError(f"{where}.means(): shape {means.shape} is not [K] = ({arms},)")
+    return means
 
 
 def numbers_of(where: str, environment: Any) -> dict[str, Any]:
-    """What an environment says of itself, as numbers and lists of numbers of Python's own."""
-    told = members.numbers(environment)
-    if not isinstance(told, Mapping):
-        raise ValueError(f"{where}.numbers(): {type(told).__name__} is not a dict from name to a number or a list")
-    for name, value in told.items():
+    """The declared numbers of an environment, as Python numbers and lists."""
+    numbers = members.numbers(environment)
+    if not isinstance(numbers, Mapping):
+        raise ValueError(f"{where}.numbers(): {type(numbers).__name__} is not a dict from name to a number or a list")
+    for name, value in numbers.items():
         finite(f"{where}.numbers()[{name!r}]", value)
-    return {str(name): np.asarray(value).tolist() for name, value in told.items()}
+    return {str(name): np.asarray(value).tolist() for name, value in numbers.items()}
 
 
 def comparator_of(scenarios: dict[str, Environment], plays: int) -> np.ndarray | None:
-    """What regret is measured against, as environments declare it: [C], of episodes [C, H, S]; None if one does not."""
-    values = [each for each in map(episode_values, scenarios.values()) if each is not None]
+    """The declared comparators of regret, [C], or [C, H, S] with episodes; None if one is missing."""
+    values = [table for table in map(episode_values, scenarios.values()) if table is not None]
     if len(values) == len(scenarios):
         return finite("scenarios: episode_values()", np.stack(values))
     comparators = {name: members.comparator(environment, plays) for name, environment in scenarios.items()}
@@ -77,15 +77,15 @@ def comparator_of(scenarios: dict[str, Environment], plays: int) -> np.ndarray |
 
 
 def comparator_name_of(scenarios: dict[str, Environment], plays: int) -> str | None:
-    """What the comparator of the scenarios is, None where an environment does not say so."""
-    found = dict.fromkeys(members.comparator_name(environment, plays) for environment in scenarios.values())
-    if len(found) == 1:
-        return next(iter(found))
-    return " or ".join(map(str, found)) if None not in found else None
+    """The name of the comparator of the scenarios, None if an environment has none."""
+    names = dict.fromkeys(members.comparator_name(environment, plays) for environment in scenarios.values())
+    if len(names) == 1:
+        return next(iter(names))
+    return " or ".join(map(str, names)) if None not in names else None
 
 
 def cost_of(scenarios: dict[str, Environment], arms: int) -> np.ndarray | None:
-    """What a play costs, [C, K] in float64, where all arms pay, played or not; None where those that are played pay."""
+    """The costs of plays, [C, K] in float64, if all arms pay; None if only played arms pay."""
     if declares(next(iter(scenarios.values()))).paid == "played":
         return None
     costs = []
@@ -97,7 +97,7 @@ def cost_of(scenarios: dict[str, Environment], arms: int) -> np.ndarray | None:
 
 
 def environments_of(scenarios: Scenarios) -> dict[str, Environment]:
-    """The environments by name, each of which has what every environment must have."""
+    """The environments by name, with all required members."""
     if isinstance(scenarios, list | tuple) and not has_methods(scenarios, "step"):
         raise ValueError("scenarios: a list has no names; give a dict from name to environment, or one environment")
     named = named_things("scenarios", scenarios) if isinstance(scenarios, Mapping) else {"scenario": scenarios}
@@ -108,8 +108,8 @@ def environments_of(scenarios: Scenarios) -> dict[str, Environment]:
         check_contract(where, environment, ("means", "init", "step"), "an environment")
         if lacks(environment, "reward"):
             raise ValueError(
-                f"{where}: an environment is needed, and {type(environment).__name__} has no reward; give it what each "
-                "state of each arm pays, [K, S], or None if rewards have no finite table"
+                f"{where}: an environment is needed, and {type(environment).__name__} has no reward; give it "
+                "the reward of each state of each arm, [K, S], or None if rewards have no finite table"
             )
         if environment.reward is None:
             check_without_table(where, environment)
@@ -121,27 +121,27 @@ def environments_of(scenarios: Scenarios) -> dict[str, Environment]:
 
 
 def rewards_of(named: dict[str, Environment]) -> np.ndarray:
-    """What each state of each arm pays, [C, K, S] or [C, K, 0] float64."""
+    """The reward of each state of each arm, [C, K, S] or [C, K, 0] float64."""
     rewards = {name: reward_of(f"scenarios[{name!r}]", environment) for name, environment in named.items()}
     first = next(iter(rewards))
     for name, table in rewards.items():
         if table.shape != rewards[first].shape:
             raise ValueError(
                 f"scenarios: {name!r} has [K, S] = {table.shape}, {first!r} has {rewards[first].shape}; "
-                "scenarios of another shape need a call of their own"
+                "scenarios of different shapes need separate calls"
             )
     return np.stack(list(rewards.values()))
 
 
 def check_records(where: str, records: dict[str, Any], reward: np.ndarray, cost: np.ndarray | None) -> None:
-    """Raise ValueError where the environment does not record what its results need."""
+    """Raise ValueError if the environment lacks records that its results need."""
     if reward.shape[2] == 0 and "rewards" not in records:
         raise ValueError(
-            f'{where}.records: rewards have no finite table, so the environment needs to record "rewards", [K], what '
-            "each arm has paid (see jaxbandit.Environment)"
+            f'{where}.records: rewards have no finite table, so the environment needs to record "rewards", [K], the '
+            "total reward of each arm (see jaxbandit.Environment)"
         )
     if cost is not None and "stays" not in records:
         raise ValueError(
-            f'{where}.records: all arms pay, so the environment needs to record "stays", [K, S], how many rounds have '
-            "left each arm in each state (see jaxbandit.Environment)"
+            f'{where}.records: all arms pay, so the environment needs to record "stays", [K, S], the number of rounds '
+            "after which each arm was in each state (see jaxbandit.Environment)"
         )

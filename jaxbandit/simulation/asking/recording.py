@@ -1,4 +1,4 @@
-"""What is recorded besides counts: a user's functions of the states, checked on the host."""
+"""Recorders: a user's functions of the states whose values are recorded, checked on the host."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import jax
 from jax import Array
 
-from jaxbandit.arguments import shown
+from jaxbandit.arguments import excerpt
 from jaxbandit.base import Policy
 from jaxbandit.simulation.asking.tracing import VISITS, Program, one_of, recorder_program
 
@@ -21,7 +21,7 @@ Record = Mapping[str, Function | Mapping[str, Function]]
 
 @dataclass(frozen=True)
 class Recorder:
-    """A recorder called with four arguments, of which the function may take three; equal where the functions are."""
+    """A recorder, called with four arguments; its function takes three or four. Equal if the functions are."""
 
     function: Function
     takes_policy: bool
@@ -38,7 +38,7 @@ def recorders_of(record: Record | None, labels: Sequence[str], declared: Sequenc
     """By label and name, each recorder as a function of four arguments.
 
     Args:
-      declared: the names of what the environment declares to be recorded.
+      declared: the names of the environment's own records.
 
     Raises:
       ValueError: a name is not allowed, a label is not a policy's, or a function cannot be called.
@@ -47,12 +47,13 @@ def recorders_of(record: Record | None, labels: Sequence[str], declared: Sequenc
     if record is None:
         return recorders
     if not isinstance(record, Mapping):
-        raise ValueError(f"record: {shown(record)}; give a dict from name to a function, or to one by label")
-    for name, given in record.items():
+        raise ValueError(f"record: {excerpt(record)}; give a dict from name to a function, or to one by label")
+    for name, functions in record.items():
         if not isinstance(name, str) or not name or "/" in name or name in (VISITS, *declared):
-            taken = " or ".join(f'"{each}"' for each in (VISITS, *declared))
+            taken = " or ".join(f'"{reserved}"' for reserved in (VISITS, *declared))
             raise ValueError(f'record: the name {name!r} is not a text without "/", or is {taken}; choose another')
-        for label, function in (given if isinstance(given, Mapping) else dict.fromkeys(labels, given)).items():
+        by_label = functions if isinstance(functions, Mapping) else dict.fromkeys(labels, functions)
+        for label, function in by_label.items():
             if str(label) not in labels:
                 raise ValueError(f"record[{name!r}]: {label!r} is not a policy; there are {', '.join(labels)}")
             recorders[str(label)][name] = Recorder(function, _takes_policy(f"record[{name!r}]", function))
@@ -65,7 +66,7 @@ def _takes_policy(where: str, function: Any) -> bool:
         signature = inspect.signature(function)
         hash(function)
     except (TypeError, ValueError):
-        raise ValueError(f"{where}: {shown(function)} is not a function(environment_state, policy_state, t)") from None
+        raise ValueError(f"{where}: {excerpt(function)} is not function(environment_state, policy_state, t)") from None
     for count in (4, 3):
         with suppress(TypeError):
             signature.bind(*range(count))
@@ -82,7 +83,7 @@ def recorder_programs(
     states: dict[str, Any],
     policies: dict[str, Policy],
 ) -> dict[str, dict[str, Program]]:
-    """By label and name, what the recorders compute of one run.
+    """The traces of the recorders for one run, by label and name.
 
     Args:
       environment_state, states: the shapes of the environment's and each policy's state.
@@ -91,9 +92,9 @@ def recorder_programs(
     Raises:
       ValueError: a recorder cannot be traced, or returns something other than one array of numbers.
     """
-    found: dict[str, dict[str, Program]] = {label: {} for label in recorders}
-    for label, each in recorders.items():
-        for name, recorder in each.items():
+    programs: dict[str, dict[str, Program]] = {label: {} for label in recorders}
+    for label, of_label in recorders.items():
+        for name, recorder in of_label.items():
             where = f"record[{name!r}]: it fails on the state of {label!r}"
             program = recorder_program(where, recorder, environment_state, states[label], one_of(policies[label]))
             shape = program.shapes
@@ -101,5 +102,5 @@ def recorder_programs(
                 raise ValueError(f"record[{name!r}]: returns {type(shape).__name__} for {label!r}, not one array")
             if getattr(shape.dtype, "kind", "") not in tuple("biufc"):
                 raise ValueError(f"record[{name!r}]: returns {shape.dtype} for {label!r}; give numbers of a NumPy type")
-            found[label][name] = program
-    return found
+            programs[label][name] = program
+    return programs

@@ -1,4 +1,4 @@
-"""What `simulate` is asked to do, checked on the host before anything is compiled."""
+"""The arguments of `simulate` as one checked `Request`, on the host, before anything is compiled."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ class Request:
     scenarios: tuple[str, ...]
     environment: Environment  # leaves [C, ...]
     policies: dict[str, Policy]  # leaves [V, ...]
-    players: dict[str, Policy]  # the same as they play: feedback may reach them late
+    players: dict[str, Policy]  # the policies as they play: wrapped if feedback is delayed
     variants: dict[str, int]
-    problem: str  # what the environments declare
-    numbers: dict[str, dict[str, Any]]  # name to what each environment says of itself
+    problem: str  # declared by the environments
+    numbers: dict[str, dict[str, Any]]  # name to the environment's declared numbers
     means: np.ndarray  # [C, K] float64
-    comparator: np.ndarray | None  # [C] float64, what the environments declare; of episodes [C, H, S]
-    comparator_name: str | None  # what that is, where they say so
-    cost: np.ndarray | None  # [C, K] float64, of a play where all arms pay, played or not; None where those played pay
+    comparator: np.ndarray | None  # [C] float64, declared by the environments; [C, H, S] with episodes
+    comparator_name: str | None  # its name, if declared
+    cost: np.ndarray | None  # [C, K] float64, of plays if all arms pay; None if only played arms pay
     reward: np.ndarray  # [C, K, S] float64; [C, K, 0] where rewards have no finite table
     key: Array
     runs: int
@@ -73,13 +73,13 @@ class Request:
 
     @property
     def counted(self) -> tuple[int, int]:
-        """K and S of the visits: plays are counted as visits of one state where rewards have no finite table."""
+        """K and S of the visits; plays are counted as visits of one state if rewards have no finite table."""
         _, arms, states = self.reward.shape
         return arms, max(states, 1)
 
     @property
     def shapes(self) -> dict[str, dict[str, Any]]:
-        """Label to name to shape and type of what is recorded of one run besides visits."""
+        """Label to name to shape and type of the records of one run besides visits."""
         declared = self.traced.environment.shapes.records
         return {
             label: declared | {name: program.shapes for name, program in programs.items()}
@@ -87,7 +87,7 @@ class Request:
         }
 
     def of_runs(self, first: int, stop: int) -> Request:
-        """The same for the runs with these numbers only."""
+        """The request for the runs from `first` to `stop` only."""
         return replace(self, first_run=first, runs=stop - first)
 
 
@@ -109,7 +109,7 @@ def check(
     """The arguments of `simulate` as a `Request`.
 
     Raises:
-      ValueError: the argument, what is wrong with it and what would be right.
+      ValueError: the argument, what is wrong with it and how to correct it.
     """
     named = environments_of(scenarios)
     reward = rewards_of(named)
@@ -117,7 +117,7 @@ def check(
     first_run, runs = _runs(runs)
     horizon, plays = _rounds(horizon), _plays(plays, arms, named)
     delay, batch = checked_delay(delay, batch, horizon)
-    tasks = [Task(each, plays, horizon, f"scenarios[{name!r}]") for name, each in named.items()]
+    tasks = [Task(scenario, plays, horizon, f"scenarios[{name!r}]") for name, scenario in named.items()]
     for task in tasks:
         validate(task.name, task.environment, task)
     listed = _listed(policies, tasks)
@@ -139,11 +139,11 @@ def check(
         players=players,
         variants={label: len(variants) for label, variants in listed.items()},
         problem=declares(tasks[0].environment).problem,
-        numbers={name: numbers_of(f"scenarios[{name!r}]", each) for name, each in named.items()},
+        numbers={name: numbers_of(f"scenarios[{name!r}]", scenario) for name, scenario in named.items()},
         comparator=comparator_of(named, plays),
         comparator_name=comparator_name_of(named, plays),
         cost=cost,
-        means=np.stack([means_of(f"scenarios[{name!r}]", each, arms) for name, each in named.items()]),
+        means=np.stack([means_of(f"scenarios[{name!r}]", scenario, arms) for name, scenario in named.items()]),
         reward=reward,
         key=key,
         runs=runs,
@@ -161,7 +161,7 @@ def check(
 
 
 def _runs(runs: int | range) -> tuple[int, int]:
-    """The number of the first run, and how many there are."""
+    """The number of the first run, and the number of runs."""
     first = 0
     if isinstance(runs, range):
         if runs.step != 1 or runs.start < 0 or runs.stop > LARGEST_INTEGER:
@@ -187,7 +187,7 @@ def _plays(plays: int, arms: int, named: dict[str, Environment]) -> int:
     if plays < 1 or plays > arms:
         raise ValueError(f"plays: {plays} arms a round; there are {arms}, so use 1 to {arms}")
     if plays > 1 and any(declares(environment).pairing == "shared" for environment in named.values()):
-        raise ValueError(f"plays: {plays}; arms that share one state are actions, of which one is taken a round")
+        raise ValueError(f"plays: {plays}; arms that share one state are actions, and one action is taken a round")
     return int(plays)
 
 
@@ -199,9 +199,9 @@ def _traced(
     shuffle: bool,
     record: Record | None,
 ) -> tuple[dict[str, dict[str, Recorder]], Traced]:
-    """The recorders by label and name, and what everything that plays computes.
+    """The recorders by label and name, and the traces of the environment, the policies and the recorders.
 
-    Recorders read the state of the policy itself, and what plays is the policy as it hears of feedback.
+    Recorders read the state of the policy, not of its wrapper for delayed feedback.
     """
 
     def program_of(label: str, policy: Policy) -> Program:
@@ -246,14 +246,14 @@ def _times(times: ArrayLike | None, horizon: int) -> np.ndarray:
     if times is None:
         return default_times(horizon)
     try:
-        given = np.asarray(times)
+        rounds = np.asarray(times)
     except (TypeError, ValueError):
         raise ValueError("times: give a list of rounds, integers") from None
-    if given.ndim != 1 or not given.size or given.dtype.kind not in "iu":
+    if rounds.ndim != 1 or not rounds.size or rounds.dtype.kind not in "iu":
         raise ValueError("times: give a list of rounds, integers")
-    given = given.astype(np.int64)
-    if (np.diff(given) <= 0).any():
+    rounds = rounds.astype(np.int64)
+    if (np.diff(rounds) <= 0).any():
         raise ValueError("times: not sorted, or a round twice; give them strictly increasing")
-    if given[0] < 1 or given[-1] > horizon:
-        raise ValueError(f"times: rounds {given[0]}..{given[-1]} reach beyond 1..{horizon} (the horizon)")
-    return given
+    if rounds[0] < 1 or rounds[-1] > horizon:
+        raise ValueError(f"times: rounds {rounds[0]}..{rounds[-1]} reach beyond 1..{horizon} (the horizon)")
+    return rounds

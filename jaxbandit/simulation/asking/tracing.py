@@ -1,9 +1,8 @@
-"""What methods compute for one run, as JAX traces them: a hash of it, and shapes that are checked before compiling.
+"""Traces of all methods for one run: a hash of the computation, and shapes that are checked before compilation.
 
 The library's own code does not change within a process: it is traced once for a class, its static fields and all
-shapes. Anybody else's is traced at every call, and JAX is made to forget what it traced before, so that whatever a
-method reads (a list, an attribute, a function of another module) is read again. Compiled programs are found by the hash
-of what was traced.
+shapes. A user's code is traced at every call without JAX's cache of traces, so that whatever a method reads (a list, an
+attribute, a function of another module) is read again. Compiled programs are looked up by the hash of the trace.
 """
 
 from __future__ import annotations
@@ -25,32 +24,32 @@ from jaxbandit.simulation.asking.user_code import MethodError, call, method, tru
 from jaxbandit.simulation.dynamic_regret import DYNAMIC, EXTERNAL, no_regret, records_of
 from jaxbandit.sums import TwoFloats
 
-# What JAX remembers of a function that it has traced, it remembers for one value of this context.
+# JAX caches the trace of a function separately for each value of this context.
 reading: Callable[[Any], AbstractContextManager[Any]] = jax.make_user_context(None)
 _anew = itertools.count()
 VISITS = "visits"  # the name of the visits among what is recorded, which nothing else may have
 
 
 class Program(NamedTuple):
-    """What was traced of a policy, an environment or a recorder."""
+    """The trace of a policy, an environment or a recorder."""
 
     hash: str
-    shapes: Any  # of a policy's state; `Shown` of an environment; of what a recorder returns
+    shapes: Any  # of a policy's state, or of a recorder's result; `EnvironmentShapes` of an environment
     fixed: bool  # whether its code cannot change within the process
 
 
-class Shown(NamedTuple):
-    """Shapes of what an environment has and hands out."""
+class EnvironmentShapes(NamedTuple):
+    """The shapes of an environment's state, feedback and records."""
 
     state: Any
     feedback: Feedback
-    records: dict[str, Any]  # by name, what is recorded of the state
-    first: Any  # the states that a policy's `init` is given, [K], or None
+    records: dict[str, Any]  # by name, the records of the state
+    first: Any  # the states for a policy's `init`, [K], or None
     dynamic: Any = None  # of `DynamicRegret`, or None
 
 
 class Size(NamedTuple):
-    """What the shapes of all arguments follow from, beside the shapes of the fields."""
+    """The numbers that determine the shapes of all arguments, besides the shapes of the fields."""
 
     arms: int
     states: int
@@ -59,20 +58,20 @@ class Size(NamedTuple):
 
 
 class Traced(NamedTuple):
-    """What was traced of everything that plays."""
+    """The traces of the environment, the policies and the recorders."""
 
     environment: Program
     policies: dict[str, Program]
     recorders: dict[str, dict[str, Program]]
 
     def code(self, label: str) -> tuple[str, ...] | None:
-        """What the compiled program of a policy depends on beside types and shapes; None where no code can change."""
+        """The hashes on which a policy's compiled program depends; None if none of the code can change."""
         parts = [self.environment, self.policies[label], *self.recorders[label].values()]
         return None if all(part.fixed for part in parts) else tuple(part.hash for part in parts)
 
 
 def environment_program(where: str, environment: Any, size: Size) -> Program:
-    """What an environment computes; shapes of its state, its feedback and what is recorded of it.
+    """The trace of an environment, with the shapes of its state, feedback and records.
 
     Args:
       where: the argument, for errors.
@@ -84,8 +83,8 @@ def environment_program(where: str, environment: Any, size: Size) -> Program:
     return _of(_environment, where, environment, size)
 
 
-def policy_program(where: str, policy: Any, size: Size, shown: Shown, shuffle: bool = False) -> Program:
-    """What a policy computes; the shapes of its state.
+def policy_program(where: str, policy: Any, size: Size, shown: EnvironmentShapes, shuffle: bool = False) -> Program:
+    """The trace of a policy, with the shapes of its state.
 
     Args:
       where: the argument, for errors.
@@ -102,7 +101,7 @@ def policy_program(where: str, policy: Any, size: Size, shown: Shown, shuffle: b
 
 
 def recorder_program(where: str, recorder: Any, environment_state: Any, policy_state: Any, policy: Any) -> Program:
-    """What a recorder computes of the states of one run; the shape of what it returns."""
+    """The trace of a recorder for one run, with the shape of its result."""
     try:
         with reading(next(_anew)):
             returned, pieces = call(recorder, environment_state, policy_state, _ROUND, policy)
@@ -112,7 +111,7 @@ def recorder_program(where: str, recorder: Any, environment_state: Any, policy_s
 
 
 def one_of(stacked: Any) -> Any:
-    """One of stacked things, as shapes."""
+    """The shapes of one of several stacked objects."""
     return jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape[1:], jnp.result_type(leaf)), stacked)
 
 
@@ -134,13 +133,13 @@ def _once(program: Callable[..., Program], structure: Any, leaves: tuple[Any, ..
 
 def _environment(environment: Any, size: Size) -> Program:
     played = jax.ShapeDtypeStruct((size.plays,), jnp.int32)
-    begun, pieces = method("init", environment, _key())
-    returned, more = method("step", environment, _key(), begun, played, _ROUND)
+    initial, pieces = method("init", environment, _key())
+    returned, more = method("step", environment, _key(), initial, played, _ROUND)
     if not (isinstance(returned, tuple) and len(returned) == 2 and isinstance(returned[1], Feedback)):
         raise MethodError(f"step: returns {_kind(returned)}, not a pair of a state and a Feedback")
     following, feedback = returned
     state = _settled(
-        "step", begun, following, lambda state: method("step", environment, _key(), state, played, _ROUND)[0][0]
+        "step", initial, following, lambda state: method("step", environment, _key(), state, played, _ROUND)[0][0]
     )
     _check_feedback(feedback, size)
     pieces += more
@@ -149,14 +148,14 @@ def _environment(environment: Any, size: Size) -> Program:
     if declares(environment).pairing == "shared":
         first, more = method("shown", environment, state)
         if getattr(first, "shape", None) != (size.arms,):
-            raise MethodError(f"shown: returns no array [K] = ({size.arms},) of the states that a player sees")
+            raise MethodError(f"shown: must return the visible states, an array [K] = ({size.arms},)")
         pieces += more
     if members.records(environment) is not None:
         records, more = method("records", environment, state)
         pieces += more
-        wrong = [name for name, each in records.items() if not isinstance(each, TwoFloats | jax.ShapeDtypeStruct)]
+        wrong = [name for name, shape in records.items() if not isinstance(shape, TwoFloats | jax.ShapeDtypeStruct)]
         if wrong:
-            raise MethodError(f"records: {wrong[0]!r} is not one array, nor a TwoFloats")
+            raise MethodError(f"records: {wrong[0]!r} is neither an array nor a TwoFloats")
         taken = [name for name in records if not isinstance(name, str) or not name or "/" in name or name == VISITS]
         if taken:
             raise MethodError(f'records: {taken[0]!r} is not a text without "/", or the name of the visits')
@@ -167,13 +166,13 @@ def _environment(environment: Any, size: Size) -> Program:
         means, more = method("means_now", environment, state, _ROUND)
         shapes = {getattr(part, "shape", None) for part in (means if isinstance(means, TwoFloats) else [means])}
         if shapes != {(size.arms,)}:
-            raise MethodError(f"means_now: returns no array [K] = ({size.arms},), what a play of each arm would pay")
+            raise MethodError(f"means_now: must return the mean reward of each arm, an array [K] = ({size.arms},)")
         dynamic, _ = call(no_regret, environment, _key())
         dynamic = dynamic._replace(oracle=None if dynamic.oracle is None else state)
         recorded, last = call(records_of, environment, dynamic, _ROUND)
         pieces += more + last
         records = records | recorded
-    return Program(_hash(pieces), Shown(state, feedback, records, first, dynamic), fixed=True)
+    return Program(_hash(pieces), EnvironmentShapes(state, feedback, records, first, dynamic), fixed=True)
 
 
 def _check_feedback(feedback: Feedback, size: Size) -> None:
@@ -190,21 +189,21 @@ def _check_feedback(feedback: Feedback, size: Size) -> None:
 def _policy(policy: Any, size: Size, fields: Any, first: Any, shuffle: bool) -> Program:
     of_plays = [jax.ShapeDtypeStruct((size.plays,), kind) for kind in (jnp.int32, jnp.int32, jnp.int32, size.real)]
     feedback = Feedback(*of_plays, t=_ROUND, **dict(fields))  # type: ignore[arg-type,misc]
-    given = [jax.ShapeDtypeStruct((size.arms, size.states), size.real), *([] if first is None else [first])]
-    begun, pieces = method("init", policy, *given)
-    for path, leaf in jax.tree_util.tree_flatten_with_path(begun)[0]:
+    init_arguments = [jax.ShapeDtypeStruct((size.arms, size.states), size.real), *([] if first is None else [first])]
+    initial, pieces = method("init", policy, *init_arguments)
+    for path, leaf in jax.tree_util.tree_flatten_with_path(initial)[0]:
         if size.states == 0 and 0 in leaf.shape:
             raise MethodError(
                 f"init: state{jax.tree_util.keystr(path)} is {_short(leaf)}, an array with no entries, because these "
-                "rewards are not a finite table; keep plays and sums of feedback.rewards (see policies.memory)"
+                "rewards have no finite table; keep plays and sums of feedback.rewards (see policies.memory)"
             )
-    returned, more = method("scores", policy, _key(), begun, _ROUND)
+    returned, more = method("scores", policy, _key(), initial, _ROUND)
     if not (isinstance(returned, tuple) and len(returned) == 2):
         raise MethodError(
             f"scores: returns {_kind(returned)}, not a pair; write `return scores, state`, where the state is the one "
             "that goes on to update"
         )
-    _check_form("scores", begun, returned[1])
+    _check_form("scores", initial, returned[1])
     scores, kept = returned
     if getattr(scores, "shape", None) != (size.arms,):
         raise MethodError(f"scores: {_kind(scores)} is not [K] = ({size.arms},)")
@@ -212,7 +211,7 @@ def _policy(policy: Any, size: Size, fields: Any, first: Any, shuffle: bool) -> 
         raise MethodError(f"scores: {scores.dtype} is not a float")
     pieces += more
     following, last = method("update", policy, kept, feedback)
-    state = _settled("update", begun, following, lambda state: _after_round(policy, state, feedback))
+    state = _settled("update", initial, following, lambda state: _after_round(policy, state, feedback))
     pieces += last
     if members.probabilities(policy) is not None:
         chances, more = method("probabilities", policy, state, _ROUND)
@@ -223,44 +222,44 @@ def _policy(policy: Any, size: Size, fields: Any, first: Any, shuffle: bool) -> 
 
 
 def _after_round(policy: Any, state: Any, feedback: Feedback) -> Any:
-    """Shapes of a policy's state after a round, from those before it."""
+    """The shapes of a policy's state after a round, from those before it."""
     (_, kept), _ = method("scores", policy, _key(), state, _ROUND)
     return method("update", policy, kept, feedback)[0]
 
 
-def _settled(method: str, begun: Any, following: Any, again: Callable[[Any], Any]) -> Any:
-    """The shapes and types that a state keeps; a Python number has the type that a round gives it.
+def _settled(method: str, initial: Any, following: Any, again: Callable[[Any], Any]) -> Any:
+    """The fixed shapes and types of a state; a weak type of the initial state becomes that of the next state.
 
     Args:
-      begun, following: before and after the first round.
-      again: the state after a round, given the one before it.
+      initial, following: the states before and after the first round.
+      again: a function from the state before a round to the state after it.
 
     Raises:
       MethodError: a round changes the state's form, a shape or a type.
     """
-    _check_form(method, begun, following)
+    _check_form(method, initial, following)
     settled = jax.tree.map(
-        lambda old, new: jax.ShapeDtypeStruct(old.shape, new.dtype) if old.weak_type else old, begun, following
+        lambda old, new: jax.ShapeDtypeStruct(old.shape, new.dtype) if old.weak_type else old, initial, following
     )
     kept = jax.tree_util.tree_flatten_with_path(settled)[0]
-    after = again(settled) if any(leaf.weak_type for leaf in jax.tree.leaves(begun)) else following
-    _check_form(method, begun, after)
+    after = again(settled) if any(leaf.weak_type for leaf in jax.tree.leaves(initial)) else following
+    _check_form(method, initial, after)
     for (path, old), new in zip(kept, jax.tree.leaves(after), strict=True):
         if (old.shape, old.dtype) != (new.shape, new.dtype):
             place = f"state{jax.tree_util.keystr(path)}"
             raise MethodError(
-                f"{method}: {place} was {_short(old)} and becomes {_short(new)}; shapes and types must stay"
+                f"{method}: {place} was {_short(old)} and becomes {_short(new)}; shapes and types must not change"
             )
     return settled
 
 
-def _check_form(method: str, begun: Any, following: Any) -> None:
-    if following is None and begun is not None:
+def _check_form(method: str, initial: Any, following: Any) -> None:
+    if following is None and initial is not None:
         raise MethodError(f"{method}: returns None; return the state after the round")
-    before: Any = jax.tree.structure(begun)
+    before: Any = jax.tree.structure(initial)
     after: Any = jax.tree.structure(following)
     if before != after:
-        raise MethodError(f"{method}: a state of the form {before} becomes one of the form {after}; its form must stay")
+        raise MethodError(f"{method}: a state of the form {before} becomes one of the form {after}; it must not change")
 
 
 def _kind(value: Any) -> str:

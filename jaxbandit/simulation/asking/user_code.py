@@ -1,6 +1,6 @@
-"""What a user's own code computes and returns, as shapes and as text; errors begin with the user's own line.
+"""Traces of a user's code: shapes and text of a computation; error messages begin with the user's own line.
 
-The text is the same in every process, so that changed code is noticed by it.
+The text is the same in every process, so that it detects changed code.
 """
 
 from __future__ import annotations
@@ -28,29 +28,29 @@ _LEFT_OUT = re.compile(r"\x1b\[[0-9;]*m| at 0x[0-9a-f]+|\b(?:name|jvp|fwd|bwd|jv
 
 
 class MethodError(Exception):
-    """What is wrong, without the argument at fault."""
+    """An error of a method, without the name of the argument."""
 
 
-def method(name: str, thing: Any, *given: Any) -> tuple[Any, list[bytes]]:
-    """What a method returns, as shapes, and what it computes."""
+def method(name: str, thing: Any, *arguments: Any) -> tuple[Any, list[bytes]]:
+    """The shapes that a method returns, and the text of its computation."""
     try:
-        return call(lambda thing, *given: getattr(thing, name)(*given), thing, *given)
+        return call(lambda thing, *arguments: getattr(thing, name)(*arguments), thing, *arguments)
     except MethodError as fault:
         raise MethodError(f"{name}: {fault}") from fault.__cause__
 
 
-def call(function: Callable[..., Any], *given: Any) -> tuple[Any, list[bytes]]:
+def call(function: Callable[..., Any], *arguments: Any) -> tuple[Any, list[bytes]]:
     try:
-        return traced_text(function, given)
+        return traced_text(function, arguments)
     except Exception as error:
         raise MethodError(in_words(error)) from error
 
 
 def in_words(error: Exception, own: Callable[[str], bool] | None = None) -> str:
-    """The last line of somebody's own code that an error passed through, and the error, in one line.
+    """One line with the last line of user code in the traceback, and the error.
 
     Args:
-      own: whether a file is somebody's own; by default, whether it is neither Python's nor a package's that calls it.
+      own: whether a file is user code; by default, whether it belongs neither to Python nor to a calling package.
     """
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if (own or _is_own)(frame.filename)]
     place = "".join(f"{Path(at.filename).name}, line {at.lineno}: {at.line}: " for at in frames[-1:])
@@ -60,7 +60,7 @@ def in_words(error: Exception, own: Callable[[str], bool] | None = None) -> str:
 
 
 def _is_own(file: str) -> bool:
-    """Whether a file is somebody's own, neither Python's nor one of the packages that call it."""
+    """Whether a file is user code: neither Python's nor of a package that calls it."""
     installed = "site-packages" in file
     return not (
         file.startswith(_PACKAGES) or file.startswith("<frozen") or (not installed and file.startswith(_PYTHON))
@@ -72,7 +72,7 @@ _PYTHON = sysconfig.get_paths()["stdlib"]
 
 
 def traced_text(function: Callable[..., Any], arguments: Sequence[Any]) -> tuple[Any, list[bytes]]:
-    """What a function returns, as shapes, and what it computes, as bytes that are the same in every process.
+    """The shapes that a function returns, and its computation as bytes that are the same in every process.
 
     The bytes are the text of its jaxpr and the values of its constants. Addresses and names are left out, and so are
     rules of differentiation, because nothing is differentiated.
@@ -82,21 +82,21 @@ def traced_text(function: Callable[..., Any], arguments: Sequence[Any]) -> tuple
       arguments: arrays or their shapes.
 
     Raises:
-      ValueError: it calls back into Python, where no jaxpr tells what is computed.
+      ValueError: it calls back into Python, whose computation is not in the jaxpr.
     """
-    fresh = jax.make_jaxpr(lambda *given: function(*given), return_shape=True)  # a new function, which has no trace yet
+    fresh = jax.make_jaxpr(lambda *arguments: function(*arguments), return_shape=True)  # a new function has no trace
     closed, returned = fresh(*arguments)
     if not CALLBACKS.isdisjoint(primitives(closed.jaxpr)):
-        raise ValueError("calls back into Python, so that nobody can tell when its code changes; write it in jax.numpy")
+        raise ValueError("calls back into Python, where changed code cannot be detected; write it in jax.numpy")
     pieces = [_LEFT_OUT.sub("", str(closed)).encode()]
     for constant in constants(closed):
         is_key = jnp.issubdtype(jnp.result_type(constant), jax.dtypes.prng_key)
         array = np.asarray(jax.random.key_data(constant) if is_key else constant)
         pieces.append(f"{array.dtype}{array.shape}".encode() + array.tobytes())
     shapes = [
-        jax.ShapeDtypeStruct(each.shape, each.dtype, weak_type=getattr(each, "weak_type", False))
-        for each in closed.out_avals
-    ]  # older versions of JAX leave out of `returned` what is a Python number
+        jax.ShapeDtypeStruct(aval.shape, aval.dtype, weak_type=getattr(aval, "weak_type", False))
+        for aval in closed.out_avals
+    ]  # older versions of JAX omit Python numbers from `returned`
     return jax.tree.unflatten(jax.tree.structure(returned), shapes), pieces
 
 

@@ -1,8 +1,8 @@
-"""What a result says of its making, and the memory that it needs.
+"""The provenance of a result, and the memory that it needs.
 
-`fingerprint` is what the counts depend on and what a reader wants to know, `free_memory` what it would take.
+`fingerprint` has everything on which the counts depend, and the provenance; `free_memory` checks the memory.
 
-Sweeps take `fingerprint` and `free_memory.check_memory`.
+Sweeps use `fingerprint` and `free_memory.check_memory`.
 """
 
 __all__: list[str] = []

@@ -1,4 +1,4 @@
-"""What the counts of a simulation depend on, and what a reader wants to know of a result, both as JSON."""
+"""The fingerprint of a simulation, on which its counts depend, and the provenance of a result, both as JSON."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ from jaxbandit.simulation.asking.request import Request
 from jaxbandit.version import __version__
 
 VERSION = 1  # of a fingerprint
-LARGE = 100  # fields with more numbers than this are told by a hash
+LARGE = 100  # fields with more numbers than this are hashed
 
 
 def fingerprint(request: Request) -> dict[str, Any]:
-    """Two simulations on the same kind of device, by the same versions, with equal fingerprints have equal counts.
+    """The fingerprint: simulations with equal ones, on the same kind of device and with the same versions, have equal
+    counts.
 
     Returns:
-      JSON: "asked", the values of all fields and arguments (but the horizon and the times, which decide how much is
-      played and kept), and "programs", a hash of what is computed by each policy, by the environment and by each
-      recorder. A program is the jaxpr that JAX traces, with the values of its constants and without any address or
-      name of a Python function: where a class is defined does not count, what its methods compute does. Jaxprs may
-      change with the versions of JAX and of this package, so that programs say something between equal versions only.
+      JSON: "asked", the values of all fields and arguments (but the horizon and the times, which only determine how
+        much is played and recorded), and "programs", a hash of the computation of each policy, of the environment and
+        of each recorder. A program is the jaxpr that JAX traces, with the values of its constants and without addresses
+        and names of Python functions: it depends on what methods compute, not on where a class is defined. Jaxprs may
+        change with the versions of JAX and of this package, so that programs are compared between equal versions only.
     """
     return {"asked": asked(request), "programs": programs(request)}
 
@@ -37,8 +38,8 @@ def asked(request: Request) -> dict[str, Any]:
     """The first part of a fingerprint."""
     paid = [{"reward": request.reward[i], "means()": request.means[i]} for i in range(len(request.scenarios))]
     if request.comparator is not None:
-        paid = [{**each, "comparator()": request.comparator[i]} for i, each in enumerate(paid)]
-    found = {
+        paid = [{**pays, "comparator()": request.comparator[i]} for i, pays in enumerate(paid)]
+    arguments = {
         "version": VERSION,
         "scenarios": [
             [name, values(request.environment, i) | {key: _exact(array) for key, array in paid[i].items()}]
@@ -53,56 +54,56 @@ def asked(request: Request) -> dict[str, Any]:
         "x64": jnp.result_type(float).itemsize == 8,
     }
     if any(request.recorders.values()):
-        found["record"] = {label: sorted(recorders) for label, recorders in request.recorders.items()}
+        arguments["record"] = {label: sorted(recorders) for label, recorders in request.recorders.items()}
     if request.random_numbers != "common":
-        found["random_numbers"] = request.random_numbers
+        arguments["random_numbers"] = request.random_numbers
     if request.delay:
-        found["delay"] = request.delay
+        arguments["delay"] = request.delay
     if request.batch > 1:
-        found["batch"] = request.batch
+        arguments["batch"] = request.batch
     if PLAIN:
-        found["plain"] = True
+        arguments["plain"] = True
     if not getattr(jax.config, "jax_threefry_partitionable", True):
-        found["threefry_partitionable"] = False
-    return found
+        arguments["threefry_partitionable"] = False
+    return arguments
 
 
-def differences(found: Mapping[str, Any], wanted: Mapping[str, Any], same_versions: bool) -> list[str]:
-    """By name, what differs between two fingerprints.
+def differences(old: Mapping[str, Any], new: Mapping[str, Any], same_versions: bool) -> list[str]:
+    """The names of the differences between two fingerprints.
 
-    Programs are compared where nothing else differs and the same versions traced them.
+    Programs are compared only if nothing else differs and the same versions traced them.
 
     >>> old = {"asked": {"plays": 1}, "programs": {"policy": {"m": "1f"}}}
     >>> differences(old, {"asked": {"plays": 1}, "programs": {"policy": {"m": "2e"}}}, same_versions=True)
     ["the code of policy 'm'"]
     """
-    changed = sorted(set(_changed(found["asked"], wanted["asked"])))
+    changed = sorted(set(_changed(old["asked"], new["asked"])))
     if same_versions and not changed:
-        for kind, before in found["programs"].items():
-            now = wanted["programs"][kind]
+        for kind, before in old["programs"].items():
+            now = new["programs"][kind]
             names = [f" {name!r}" if name else "" for name in before if before[name] != now[name]]
             changed += [f"the code of {kind}{name}" for name in names]
     return changed
 
 
-def check_versions(what: str, found: Mapping[str, str], now: Mapping[str, str]) -> bool:
+def check_versions(what: str, old: Mapping[str, str], now: Mapping[str, str]) -> bool:
     """Whether the same jaxbandit and JAX made both; if not, a warning that names both."""
     before, after = (
-        ", ".join(f"{name} {each.get(name, '?')}" for name in ("jaxbandit", "jax")) for each in (found, now)
+        ", ".join(f"{name} {versions.get(name, '?')}" for name in ("jaxbandit", "jax")) for versions in (old, now)
     )
     if before != after:
         warnings.warn(
-            f"{what} was begun with {before} and goes on with {after}: the values of all fields (numbers and texts) "
+            f"{what} was started with {before} and continues with {after}: the values of all fields "
             "are compared, but not what the policies compute",
             stacklevel=4,
         )
     return before == after
 
 
-def _changed(found: Any, wanted: Any, path: tuple[str, ...] = ()) -> Iterator[str]:
-    """What differs, as "plays", "policies['m']" or "policies['m'].scale"."""
-    for name in found.keys() | wanted.keys():
-        before, after, here = found.get(name), wanted.get(name), (*path, name)
+def _changed(old: Any, new: Any, path: tuple[str, ...] = ()) -> Iterator[str]:
+    """The names of what differs, as "plays", "policies['m']" or "policies['m'].scale"."""
+    for name in old.keys() | new.keys():
+        before, after, here = old.get(name), new.get(name), (*path, name)
         if isinstance(before, dict) and isinstance(after, dict):
             yield from _changed(before, after, here)
         elif before != after:
@@ -110,15 +111,15 @@ def _changed(found: Any, wanted: Any, path: tuple[str, ...] = ()) -> Iterator[st
 
 
 def values(thing: Any, index: int | None = None) -> dict[str, str]:
-    """The numbers and static fields of a policy or an environment by name, exactly, as text; of a large array its hash.
+    """The numbers and static fields of a policy or an environment by name, as exact text; large arrays as hashes.
 
     Args:
-      index: along the first axis of every leaf, of stacked environments; None for all.
+      index: along the first axis of every leaf of stacked environments; None for all.
     """
-    found = {}
+    texts = {}
     for path, leaf in jax.tree_util.tree_flatten_with_path(thing)[0]:
-        found[jax.tree_util.keystr(path, simple=True, separator=".")] = _exact(leaf if index is None else leaf[index])
-    return found | {name: str(value) for name, value in statics(thing).items() if is_plain(value)}
+        texts[jax.tree_util.keystr(path, simple=True, separator=".")] = _exact(leaf if index is None else leaf[index])
+    return texts | {name: str(value) for name, value in statics(thing).items() if is_plain(value)}
 
 
 def _exact(numbers: Any) -> str:
@@ -128,37 +129,37 @@ def _exact(numbers: Any) -> str:
 
 
 def statics(thing: Any, prefix: str = "") -> dict[str, Any]:
-    """The static fields by name, also those of a family or a memory that the thing holds: "memory.length"."""
-    found = {}
+    """The static fields by name, also those of a family or a memory in a field: "memory.length"."""
+    fields = {}
     for field in dataclasses.fields(thing) if dataclasses.is_dataclass(thing) else ():
         value, name = getattr(thing, field.name), prefix + field.name
         if field.metadata.get("static", False):
-            found[name] = value
+            fields[name] = value
         else:
-            found |= statics(value, f"{name}.")
-    return found
+            fields |= statics(value, f"{name}.")
+    return fields
 
 
 def is_plain(value: Any) -> bool:
-    """Whether a value's text says what it is."""
+    """Whether a value's text identifies it."""
     return value is None or isinstance(value, str | int | float) or (type(value) is tuple and all(map(is_plain, value)))
 
 
 def programs(request: Request) -> dict[str, dict[str, str]]:
-    """A hash of what each policy, the environment and each recorder compute for one run."""
+    """The hash of the computation of each policy, the environment and each recorder for one run."""
     traced = request.traced
-    found = {
+    hashes = {
         "policy": {label: program.hash for label, program in traced.policies.items()},
         "the environment": {"": traced.environment.hash},
     }
     for label, recorders in traced.recorders.items():
         for name, program in recorders.items():
-            found.setdefault(f"record {name!r}, policy", {})[label] = program.hash
-    return found
+            hashes.setdefault(f"record {name!r}, policy", {})[label] = program.hash
+    return hashes
 
 
 def provenance(request: Request) -> dict[str, Any]:
-    """What a reader wants to know, as JSON: versions, each policy's class and values, environments' numbers."""
+    """The provenance, as JSON: versions, class and fields of each policy, numbers of the environments."""
     return {
         "versions": {"jaxbandit": __version__, "jax": jax.__version__, "numpy": np.__version__},
         "policies": {
@@ -170,18 +171,18 @@ def provenance(request: Request) -> dict[str, Any]:
 
 
 def hyperparameters(policy: Any, variants: int) -> dict[str, list[Any]]:
-    """By name, a value for each of the stacked variants; of large arrays, their type and shape."""
-    found = {}
+    """The values of all fields of the stacked variants, by name; of large arrays the type and shape."""
+    fields = {}
     for path, leaf in jax.tree_util.tree_flatten_with_path(policy, is_leaf=_is_row)[0]:
         array = np.stack(leaf, axis=1) if _is_row(leaf) else leaf
         short = array.dtype.kind in "biuf" and array[0].size <= LARGE
         name = jax.tree_util.keystr(path, simple=True, separator=".")
-        found[name] = array.tolist() if short else [f"{array.dtype}{list(array.shape[1:])}"] * variants
+        fields[name] = array.tolist() if short else [f"{array.dtype}{list(array.shape[1:])}"] * variants
     fixed = {name: value if is_plain(value) else repr(value) for name, value in statics(policy).items()}
-    return found | {name: [value] * variants for name, value in fixed.items()}
+    return fields | {name: [value] * variants for name, value in fixed.items()}
 
 
 def _is_row(thing: Any) -> bool:
-    """A list of numbers, which JAX takes for as many leaves and a reader for one value."""
-    numbers = type(thing) in (list, tuple) and all(isinstance(each, np.ndarray) for each in thing)
-    return numbers and len({each.shape for each in thing}) == 1
+    """Whether this is a list of numbers, which are separate leaves for JAX but one value for a reader."""
+    numbers = type(thing) in (list, tuple) and all(isinstance(entry, np.ndarray) for entry in thing)
+    return numbers and len({entry.shape for entry in thing}) == 1

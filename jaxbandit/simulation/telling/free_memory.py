@@ -1,4 +1,4 @@
-"""What a simulation keeps in memory, computed before anything is allocated."""
+"""The memory that a simulation needs, computed before anything is allocated."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from jaxbandit.simulation.asking.request import Request
 
 
 def check_memory(argument: str, requests: list[Request], playing: bool) -> None:
-    """Refuse simulations whose results, together, need more memory than is free.
+    """Raise ValueError if the results of all requests together need more memory than is free.
 
     Args:
-      argument: the one at fault, for the error.
-      playing: whether they are played now, so that what the runs carry from round to round is kept, too.
+      argument: the argument to name in the error.
+      playing: whether they are played now, so that the carry of the runs is in memory, too.
 
     Raises:
-      ValueError: how much they need, of what, and what to do.
+      ValueError: the memory needed, what needs it, and the cure.
     """
     free = free_bytes()
     results = sum(bytes_of_result(request) for request in requests)
@@ -36,49 +36,49 @@ def check_memory(argument: str, requests: list[Request], playing: bool) -> None:
     raise ValueError(
         f"{argument}: {largest.runs:,} runs x {len(largest.times):,} recorded times x {arms} arms x {states} states x "
         f"{lanes} scenarios and variants{' (the largest case)' if len(requests) > 1 else ''} need {_giga(results)} for "
-        f"what is recorded and {_giga(carried)} for what is carried from round to round, and {_giga(free)} are free; "
+        f"records and {_giga(carried)} for the state between rounds, and {_giga(free)} are free; "
         f"{_keep_less(requests, carried > results)}{sooner}, or play fewer runs at a time into files (jaxbandit.sweep, "
         "block=10_000)"
     )
 
 
 def _keep_less(requests: list[Request], between_rounds: bool) -> str:
-    """What the user may do about what is recorded, or about what is carried between rounds."""
+    """Advice how to reduce the records, or the state between rounds."""
     if not between_rounds:
         return "record fewer rounds (times=[horizon])"
-    kept = {label: _bytes(program.shapes) for each in requests for label, program in each.traced.policies.items()}
+    kept = {label: _bytes(program.shapes) for request in requests for label, program in request.traced.policies.items()}
     label = max(kept, key=kept.__getitem__)
-    return f"let policies[{label!r}], which carries {kept[label]:,} bytes a run, keep less (as with a shorter window)"
+    return f"reduce the state of policies[{label!r}], {kept[label]:,} bytes a run (for example with a shorter window)"
 
 
 def bytes_recorded(request: Request, label: str) -> int:
-    """Bytes that one run of one scenario and variant of a policy records at one time."""
+    """Bytes of the records of one run, scenario, variant and time of a policy."""
     return 4 * math.prod(request.counted) + _bytes(request.shapes[label])
 
 
 def bytes_of_result(request: Request) -> int:
     """Bytes of the arrays of a result."""
-    each = sum(number * bytes_recorded(request, label) for label, number in request.variants.items())
-    return each * len(request.scenarios) * request.runs * len(request.times)
+    of_run = sum(number * bytes_recorded(request, label) for label, number in request.variants.items())
+    return of_run * len(request.scenarios) * request.runs * len(request.times)
 
 
 def bytes_carried(request: Request) -> int:
-    """Bytes of what all runs carry from round to round, on the devices and, at the end, in the result."""
-    shown = request.traced.environment.shapes
-    fixed = _bytes((shown.state, shown.dynamic)) + 4 * math.prod(request.counted)
-    each = sum(
+    """Bytes of the carry of all runs, on the devices and, at the end, in the result."""
+    shapes = request.traced.environment.shapes
+    fixed = _bytes((shapes.state, shapes.dynamic)) + 4 * math.prod(request.counted)
+    of_run = sum(
         number * (fixed + _bytes(request.traced.policies[label].shapes)) for label, number in request.variants.items()
     )
-    return 2 * each * len(request.scenarios) * request.runs
+    return 2 * of_run * len(request.scenarios) * request.runs
 
 
 def free_bytes() -> int | None:
-    """Bytes that this process may still allocate: what the machine, its control group and its limits leave.
+    """Bytes that this process may still allocate, by the machine, its control group and its limits.
 
-    None where the system does not say.
+    None if the system does not provide them.
     """
-    found = [_of_machine(), _of_control_group(), _of_limit()]
-    known = [number for number in found if number is not None]
+    limits = [_of_machine(), _of_control_group(), _of_limit()]
+    known = [number for number in limits if number is not None]
     return max(0, min(known)) if known else None
 
 
