@@ -38,6 +38,9 @@ def judge(
     Raises:
       KeyboardInterrupt: by Ctrl-C.
     """
+    worst: list[tuple[Failures, Result]] | None = [] if importlib.util.find_spec("cmaes") else None
+    if parts and worst is None:
+        print('no search for the worst problems: it needs the package cmaes (pip install -e ".[search]")', flush=True)
     timed: list[Row] = []
     for arms, group in _arms_to_time(policies, parts).values():
         timed += speed.rows_of(arms, group, TIMED_RUNS, TIMED_SECONDS)
@@ -56,7 +59,6 @@ def judge(
     curves = atlas_card.lower_curves(atlas_card.named_problems(asked.horizon), asked.horizon)
     cards = {label: atlas_card.card(label, policies, measured, curves) for label in policies}
     surveys = []
-    worst: list[tuple[Failures, Result]] | None = [] if importlib.util.find_spec("cmaes") else None
     for part in parts:
         print(f"{asked.problems} random problems: {part.title}", flush=True)
         surveys.append((part, _survey(part, asked, folder)))
