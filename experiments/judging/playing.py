@@ -47,6 +47,9 @@ def judge(
     Raises:
       KeyboardInterrupt: by Ctrl-C.
     """
+    worst: list[tuple[Failures, Result]] | None = [] if importlib.util.find_spec("cmaes") else None
+    if parts and worst is None:
+        print('no search for the worst problems: it needs the package cmaes (pip install -e ".[search]")', flush=True)
     timed: list[Row] = []
     for part in parts:
         seen = [row["policy"] for row in timed]
@@ -67,7 +70,6 @@ def judge(
     curves = atlas_card.lower_curves(atlas_card.named_problems(asked.horizon), asked.horizon)
     cards = {label: atlas_card.card(label, policies, results, curves) for label in policies}
     surveys = []
-    worst: list[tuple[Failures, Result]] | None = [] if importlib.util.find_spec("cmaes") else None
     for part in parts:
         print(f"{asked.problems} random problems: {part.title}", flush=True)
         size = {"problems": asked.problems, "runs": RUNS, "horizon": part.horizon, "key": asked.key(SPACE)}

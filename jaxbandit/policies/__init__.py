@@ -1,4 +1,4 @@
-"""Policies, one family a file; `ALL` holds those that need no argument."""
+"""Policies, one family a file; `ALL` holds the policies without arguments for stationary arms."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -102,7 +102,7 @@ __all__ = [
     "WithDetector",
 ]
 
-# label to class, of every policy without required arguments; the contract tests run over it
+# label to class, for every policy without arguments for stationary arms; the contract tests run over it
 ALL: dict[str, type[Policy]] = {
     policy.__name__: policy
     for policy in (
