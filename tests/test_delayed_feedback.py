@@ -168,7 +168,7 @@ def test_what_cannot_be_is_refused(options, words):
 
 
 def test_more_feedback_than_memory_has_is_refused():
-    with pytest.raises(ValueError, match=r"runs: .* carried from round to round.*keep feedback for fewer rounds"):
+    with pytest.raises(ValueError, match=r"runs: .* state between rounds.*keep feedback for fewer rounds"):
         simulate(ARMS, {"u": UCB1()}, runs=10_000, horizon=2**31 - 1, times=[1], delay=10**9)
 
 

@@ -415,7 +415,7 @@ def test_a_window_is_counted_before_it_is_allocated(monkeypatch, tmp_path):
     request = check(ARMS, {"u": UCB1(), "w": [UCB1(memory=Window(10**6)), UCB1(1.0, memory=Window(10**6))]}, **asked)
     assert free_memory.bytes_carried(request) == 3 * without + 2 * 2 * 100 * 3 * 10**6
     monkeypatch.setattr(free_memory, "free_bytes", lambda: 10**9)
-    with pytest.raises(ValueError, match=r"let policies\['w'\], which carries 3,0.* bytes a run, keep less .*window"):
+    with pytest.raises(ValueError, match=r"reduce the state of policies\['w'\], 3,0.* bytes a run .*window"):
         free_memory.check_memory("runs", [request], playing=True)
     case = {"scenarios": ARMS, "policies": {"w": UCB1(memory=Window(10**6))}, **asked | {"runs": 10**4}}
     with pytest.raises(ValueError, match=r"^block: 1,000 runs x .* let policies\['w'\], which carries 3,0"):

@@ -186,7 +186,10 @@ def test_a_walk_through_rooms():
         (lambda: grid("S.G"), "plan: 'S.G' is not a list"),
         (lambda: as_decision_process(jaxbandit.bernoulli([0.1] * 7)), r"arms: 7 arms .* 2\^7 = 128 joint states"),
         (lambda: as_decision_process(SWIM), "arms: DecisionProcess are neither rested arms"),
-        (lambda: as_decision_process(environments.Swapping()), "arms: .* neither rested arms, .* nor restless ones"),
+        (
+            lambda: as_decision_process(environments.Swapping()),
+            "arms: .* neither rested arms, .* nor all-paying restless arms",
+        ),
         (lambda: as_decision_process(jaxbandit.environments.restless(ARMS.transition, (0, 1))), "arms: .* neither"),
     ],
 )

@@ -205,7 +205,7 @@ LEFT_FOR_EVER = restless([[[0.0, 0.5, 0.5], [0.0, 0.5, 0.5], [0.0, 0.3, 0.7]]] *
     ("arms", "message"),
     [
         (hidden(SCENARIO.transition[:2], [[0.2, 0.7]] * 2), "RCA is for rested or restless or observed arms"),
-        (LEFT_FOR_EVER, "RCA needs .*; arm 0 of .* has a state that it does not"),
+        (LEFT_FOR_EVER, "RCA needs .*; arm 0 of .* has a state to which it does not"),
     ],
     ids=["hidden", "transient"],
 )
