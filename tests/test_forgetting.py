@@ -418,6 +418,6 @@ def test_a_window_is_counted_before_it_is_allocated(monkeypatch, tmp_path):
     with pytest.raises(ValueError, match=r"reduce the state of policies\['w'\], 3,0.* bytes a run .*window"):
         free_memory.check_memory("runs", [request], playing=True)
     case = {"scenarios": ARMS, "policies": {"w": UCB1(memory=Window(10**6))}, **asked | {"runs": 10**4}}
-    with pytest.raises(ValueError, match=r"^block: 1,000 runs x .* let policies\['w'\], which carries 3,0"):
+    with pytest.raises(ValueError, match=r"^block: 1,000 runs x .* reduce the state of policies\['w'\], 3,0"):
         jaxbandit.sweep({"c": case}, tmp_path / "s", block=1000)
     assert not (tmp_path / "s").exists()

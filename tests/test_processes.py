@@ -188,7 +188,7 @@ def test_a_walk_through_rooms():
         (lambda: as_decision_process(SWIM), "arms: DecisionProcess are neither rested arms"),
         (
             lambda: as_decision_process(environments.Swapping()),
-            "arms: .* neither rested arms, .* nor all-paying restless arms",
+            "arms: .* nor all-paying restless arms",
         ),
         (lambda: as_decision_process(jaxbandit.environments.restless(ARMS.transition, (0, 1))), "arms: .* neither"),
     ],
