@@ -9,6 +9,7 @@ from environments import MOVES, PAYS, Learner, Process, Swapping
 import jaxbandit
 from jaxbandit import KLUCB, UCB1, Declares, Feedback, Task, Uniform, metrics, simulate
 from jaxbandit.policies.parts import memory
+from jaxbandit.pytrees import in_order
 from jaxbandit.testing import check_environment, check_policy
 
 PROCESS = Process(MOVES, PAYS)
@@ -279,3 +280,67 @@ def test_what_scores_returns_is_checked():
     ):
         with pytest.raises(ValueError, match=rf"^policies\['e'\].{reason}"):
             simulate(ARMS, {"e": broken()}, runs=2, horizon=4)
+
+
+OLD_POLICIES = {
+    "scores_and_state": ({"scores_and_state": lambda *_: None}, "scores_and_state; let scores return the pair"),
+    "reordered": ({"reordered": lambda *_: None}, r"reordered; mark fields .*per_arm"),
+}
+OLD_ENVIRONMENTS = {
+    "problem": ({"problem": "changing"}, r"problem; write declares = jaxbandit.Declares\(problem=..\)"),
+    "pays": ({"pays": "before"}, r"pays; write declares = "),
+    "means_at": ({"means_at": lambda *_: None}, r"means_at; write means_now\(state, t\)"),
+    "word": ({"declares": Declares(problem="chnging")}, "declares.problem: 'chnging' is not one of rested"),
+    "dict": ({"declares": {"problem": "changing"}}, "declares: .* is not a Declares"),
+    "apart": ({"declares": Declares(pairing="shared")}, "go together; declare both or neither"),
+}
+
+
+@pytest.mark.parametrize("name", OLD_POLICIES)
+def test_a_policy_of_an_earlier_form_is_told_what_to_write(name):
+    more, message = OLD_POLICIES[name]
+    policy = jaxbandit.pytree(type("Old", (Window,), more))()
+    with pytest.raises(ValueError, match=f"Old has {message}"):
+        simulate(ARMS, {"p": policy}, runs=2, horizon=4)
+    with pytest.raises(AssertionError, match=f"Old has {message}"):
+        check_policy(policy)
+
+
+@pytest.mark.parametrize("name", OLD_ENVIRONMENTS)
+def test_declarations_of_an_earlier_form_and_wrong_ones_are_refused(name):
+    more, message = OLD_ENVIRONMENTS[name]
+    fields = {field: getattr(ARMS, field) for field in ARMS.__dataclass_fields__}
+    arms = jaxbandit.pytree(type("Old", (type(ARMS),), more))(**fields)
+    with pytest.raises(ValueError, match=rf"scenarios\['scenario'\].*{message}"):
+        simulate(arms, {"u": Uniform()}, runs=2, horizon=4)
+    with pytest.raises(AssertionError, match=message):
+        check_environment(arms, runs=2, settle=4)
+
+
+@pytest.mark.parametrize("field", ["arms", "before", "states", "rewards"])
+def test_feedback_of_another_shape_is_refused(field):
+    """An array of all arms where one is played would be counted as so many plays."""
+
+    @jaxbandit.pytree
+    class Wide(type(ARMS)):
+        def step(self, key, state, arms, t):
+            state, feedback = super(type(self), self).step(key, state, arms, t)
+            return state, feedback._replace(**{field: jnp.broadcast_to(getattr(feedback, field), 2)})
+
+    arms = Wide(**{name: getattr(ARMS, name) for name in ARMS.__dataclass_fields__})
+    with pytest.raises(ValueError, match=rf"scenarios\['scenario'\].step: {field} is not \[M\]"):
+        simulate(arms, {"u": Uniform()}, runs=2, horizon=4)
+
+
+def test_fields_of_arms_are_put_in_order_wherever_they_stand():
+    @jaxbandit.pytree
+    class Holder:
+        parts: tuple
+        best: np.ndarray = jaxbandit.per_arm(numbers=True)
+        scale: float = 2.0
+
+    held = Holder((jaxbandit.Oracle(np.array([0.1, 0.2, 0.3])), None), np.array([2, 0]))
+    ordered = in_order(held, np.array([2, 0, 1]))
+    np.testing.assert_allclose(ordered.parts[0].means, [0.3, 0.1, 0.2])
+    np.testing.assert_array_equal(ordered.best, [0, 1])
+    assert in_order(KLUCB(), np.array([1, 0])) == KLUCB()
