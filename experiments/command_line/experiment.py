@@ -62,11 +62,7 @@ def play(cases: Cases, folder: Path) -> dict[str, Result]:
 
 
 def _prepare(out: str, name: str, settings: dict[str, Any]) -> Path:
-    """The folder, new or that of an earlier run of the same settings, whole or stopped.
-
-    Raises:
-      ValueError: the folder cannot be written, or holds something else.
-    """
+    """The folder, new or that of an earlier run of the same settings, whole or stopped."""
     folder = Path(out)
     wanted = json.loads(json.dumps({"experiment": name, **settings}))  # as it will be read: a tuple becomes a list
     record = folder / "settings.json"

@@ -44,11 +44,7 @@ class Settings(Quick):
         return jax.random.fold_in(Simulation(seed=self.seed).key(), number)
 
     def whole(self) -> Settings:
-        """The numbers with which is played.
-
-        Raises:
-          ValueError: the option, and what would be right.
-        """
+        """The numbers with which is played."""
         for name, (least, most) in RANGES.items():
             if not least <= (value := getattr(self, name)) <= most:
                 raise ValueError(f"--{name}: {value}; give {least} to {most}")

@@ -94,11 +94,7 @@ def affordable(panel: Mapping[str, Policy], arms: Environment, hours: bool = Tru
 
 
 def refused(label: str, policy: Policy, arms: Environment, horizon: int = 2**31 - 1, plays: int = 1) -> str:
-    """Why a policy refuses arms of which `plays` are played a round, or nothing.
-
-    Raises:
-      ValueError: its `validate` fails otherwise than by a ValueError, with the user's line.
-    """
+    """Why a policy refuses arms of which `plays` are played a round, or nothing."""
     try:
         check_task(label, policy, Task(arms, plays, horizon))
     except ValueError as error:
@@ -147,11 +143,7 @@ def chapters(policies: dict[str, Policy], space: Any, horizon: int, full: bool) 
 
 
 def space_from_text(text: str) -> Any:
-    """The space that an expression makes, with the names of `jaxbandit.stress`; None for an empty text.
-
-    Raises:
-      ValueError: it makes none.
-    """
+    """The space that an expression makes, with the names of `jaxbandit.stress`; None for an empty text."""
     if not text:
         return None
     names = {name: getattr(stress, name) for name in stress.__all__ if name.endswith("Space") and name != "Space"}

@@ -191,11 +191,7 @@ def rounds_of(steps: int | None, states: int) -> int | None:
 
 
 def first_law(initial_state: int | ArrayLike, states: int) -> np.ndarray:
-    """The law [S] of the first state.
-
-    Raises:
-      ValueError: what is wrong with `initial_state` (see `decision_process`).
-    """
+    """The law [S] of the first state."""
     array = as_floats("initial_state", initial_state)
     if array.shape == (states,):
         return stochastic("initial_state", finite("initial_state", initial_state))

@@ -19,6 +19,29 @@ from jaxbandit.policies.parts.posteriors import dirichlet
 WRITTEN_OUT = 3  # states up to which the elimination is unrolled, not a loop
 
 
+@pytree
+class _Learner:
+    """The fields of both policies, and the states that they assume after a restart."""
+
+    discount: ArrayLike = 0.99
+    prior: ArrayLike = 1.0
+    initial_state: ArrayLike = 0
+
+    def validate(self, task: Task) -> None:
+        checks.suits(self, task)
+        checks.number(self, "discount", 0, 1 - 1e-6)
+        checks.number(self, "prior", 1e-30)
+        checks.number(self, "initial_state", 0, task.reward.shape[1] - 1)
+        if np.asarray(self.initial_state) % 1:
+            raise ValueError(f"initial_state: {self.initial_state} is not an integer")
+
+    def _states_after(self, states: Array, feedback: Feedback) -> Array:
+        """The states in which the policy assumes the arms to be after a round, possibly with a restart."""
+        if feedback.restarted is None:
+            return states
+        return jnp.where(feedback.restarted > 0, jnp.asarray(self.initial_state, jnp.int32), states)
+
+
 class Indexed(NamedTuple):
     """State of `PlugInGittins`: transitions, and the indices of the estimated chains."""
 
@@ -29,7 +52,7 @@ class Indexed(NamedTuple):
 
 
 @pytree
-class PlugInGittins:
+class PlugInGittins(_Learner):
     """Plug-in Gittins index: the Gittins index of the estimated chains (certainty equivalence).
 
     With N[s, s'] the transitions of an arm seen and N[s] their sum over s', its row s is estimated as
@@ -51,14 +74,6 @@ class PlugInGittins:
     [inf, inf]
     """
 
-    discount: ArrayLike = 0.99
-    prior: ArrayLike = 1.0
-    initial_state: ArrayLike = 0
-
-    def validate(self, task: Task) -> None:
-        checks.suits(self, task)
-        _check(self, task.reward)
-
     def init(self, reward: Array) -> Indexed:
         seen = no_transitions(reward)
         return Indexed(*seen, jnp.zeros_like(seen.reward))
@@ -73,7 +88,7 @@ class PlugInGittins:
         rows = computed_once((counts + self.prior / counts.shape[-1]) / (total(counts) + self.prior)[..., None])
         played = gittins_of_rows(rows, seen.reward[feedback.arms], self.discount)
         table = state.indices.at[feedback.arms[:, None], jnp.arange(counts.shape[-1])[None]].set(played)
-        return Indexed(seen.counts, _states_after(self, seen.states, feedback), seen.reward, table)
+        return Indexed(seen.counts, self._states_after(seen.states, feedback), seen.reward, table)
 
 
 class Drawn(NamedTuple):
@@ -87,7 +102,7 @@ class Drawn(NamedTuple):
 
 
 @pytree
-class PosteriorGittins:
+class PosteriorGittins(_Learner):
     """Posterior sampling with Gittins indices (MB-PSRL): the Gittins index of chains drawn anew in every episode.
 
     With N[s, s'] the transitions of an arm seen before the episode, its row s is a draw from the Dirichlet law with
@@ -111,14 +126,6 @@ class PosteriorGittins:
     (2,)
     """
 
-    discount: ArrayLike = 0.99
-    prior: ArrayLike = 1.0
-    initial_state: ArrayLike = 0
-
-    def validate(self, task: Task) -> None:
-        checks.suits(self, task)
-        _check(self, task.reward)
-
     def init(self, reward: Array) -> Drawn:
         seen = no_transitions(reward)
         return Drawn(*seen, seen.counts, jnp.uint32(0))
@@ -133,7 +140,7 @@ class PosteriorGittins:
 
     def update(self, state: Drawn, feedback: Feedback) -> Drawn:
         seen = Transitions(*state[:3]).counted(feedback)
-        states = _states_after(self, seen.states, feedback)
+        states = self._states_after(seen.states, feedback)
         if feedback.restarted is None:
             return Drawn(seen.counts, states, seen.reward, seen.counts, state.episode)
         episode = jnp.where(feedback.restarted > 0, feedback.restarted, state.episode)
@@ -193,18 +200,3 @@ def _pick(values: Array, here: Array) -> Array:
 def _in_states(table: Array, states: Array) -> Array:
     """table[k, states[k]] of every arm k."""
     return _pick(table, jnp.arange(table.shape[-1])[None] == states[:, None])
-
-
-def _states_after(policy: PlugInGittins | PosteriorGittins, states: Array, feedback: Feedback) -> Array:
-    """The states in which the policy assumes the arms to be after a round, possibly with a restart."""
-    if feedback.restarted is None:
-        return states
-    return jnp.where(feedback.restarted > 0, jnp.asarray(policy.initial_state, jnp.int32), states)
-
-
-def _check(policy: PlugInGittins | PosteriorGittins, reward: np.ndarray) -> None:
-    checks.number(policy, "discount", 0, 1 - 1e-6)
-    checks.number(policy, "prior", 1e-30)
-    checks.number(policy, "initial_state", 0, reward.shape[1] - 1)
-    if np.asarray(policy.initial_state) % 1:
-        raise ValueError(f"initial_state: {policy.initial_state} is not an integer")

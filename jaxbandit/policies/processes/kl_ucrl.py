@@ -7,24 +7,15 @@ from collections.abc import Callable
 
 import jax.numpy as jnp
 from jax import Array
-from jax.typing import ArrayLike
 
-from jaxbandit.base import Feedback, Task, pytree, static
+from jaxbandit.base import pytree
 from jaxbandit.confidence import kl_ball_max
-from jaxbandit.planning import Plan
-from jaxbandit.policies.processes.moves import Episode, Moves, Rewards
-from jaxbandit.policies.processes.optimism import (
-    before_first_episode,
-    best_plan,
-    check_optimist,
-    episode_scores,
-    largest_rewards,
-    level,
-)
+from jaxbandit.policies.processes.moves import Moves
+from jaxbandit.policies.processes.optimism import Optimist, largest_rewards, level
 
 
 @pytree
-class KLUCRL:
+class KLUCRL(Optimist):
     """KL-UCRL: `UCRL2` with rows q that satisfy KL(p || q) <= C_P / N, and rewards up to r + C_R / sqrt(N), at most 1.
 
     B = log(2 e S^2 A log(t) / delta), C_P = S (B + log(B + 1 / log t) (1 + 1 / (B + 1 / log t))) and
@@ -47,25 +38,6 @@ class KLUCRL:
     >>> policy.scores(None, state, 1)[0].tolist()
     [inf, 0.0]
     """
-
-    delta: ArrayLike = 0.05
-    rewards: Rewards = static("learned")
-
-    def validate(self, task: Task) -> None:
-        check_optimist(self, task)
-
-    def init(self, reward: Array, shown: Array) -> Episode:
-        return before_first_episode(reward, shown)
-
-    def scores(self, key: Array, state: Episode, t: Array) -> tuple[Array, Episode]:
-        return episode_scores(self, state, t)
-
-    def update(self, state: Episode, feedback: Feedback) -> Episode:
-        return state._replace(seen=state.seen.counted(feedback))
-
-    def plan(self, seen: Moves, t: Array) -> Plan:
-        """The optimistic process in the confidence set of round t, and its optimal actions."""
-        return best_plan(self.worth(seen, t), seen, t)
 
     def worth(self, seen: Moves, t: Array) -> Callable[[Array], Array]:
         states, tried = seen.reward.shape[1], seen.tried()

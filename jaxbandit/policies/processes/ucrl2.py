@@ -6,23 +6,15 @@ from collections.abc import Callable
 
 import jax.numpy as jnp
 from jax import Array
-from jax.typing import ArrayLike
 
-from jaxbandit.base import Feedback, Task, pytree, static
-from jaxbandit.planning import Plan, l1_ball_max
-from jaxbandit.policies.processes.moves import Episode, Moves, Rewards
-from jaxbandit.policies.processes.optimism import (
-    before_first_episode,
-    best_plan,
-    check_optimist,
-    episode_scores,
-    largest_rewards,
-    level,
-)
+from jaxbandit.base import pytree
+from jaxbandit.planning import l1_ball_max
+from jaxbandit.policies.processes.moves import Moves
+from jaxbandit.policies.processes.optimism import Optimist, largest_rewards, level
 
 
 @pytree
-class UCRL2:
+class UCRL2(Optimist):
     """UCRL2: the optimal actions of the most optimistic decision process in a confidence set, chosen in every episode.
 
     The set of an episode that begins in round t has rewards up to r + sqrt(7 log(2 S A t / delta) / (2 N)), at most 1,
@@ -48,25 +40,6 @@ class UCRL2:
     >>> policy.scores(None, state, 1)[0].tolist()
     [inf, 0.0]
     """
-
-    delta: ArrayLike = 0.05
-    rewards: Rewards = static("learned")
-
-    def validate(self, task: Task) -> None:
-        check_optimist(self, task)
-
-    def init(self, reward: Array, shown: Array) -> Episode:
-        return before_first_episode(reward, shown)
-
-    def scores(self, key: Array, state: Episode, t: Array) -> tuple[Array, Episode]:
-        return episode_scores(self, state, t)
-
-    def update(self, state: Episode, feedback: Feedback) -> Episode:
-        return state._replace(seen=state.seen.counted(feedback))
-
-    def plan(self, seen: Moves, t: Array) -> Plan:
-        """The optimistic process in the confidence set of round t, and its optimal actions."""
-        return best_plan(self.worth(seen, t), seen, t)
 
     def worth(self, seen: Moves, t: Array) -> Callable[[Array], Array]:
         paid, radius = self.radii(seen, t)

@@ -6,23 +6,15 @@ from collections.abc import Callable
 
 import jax.numpy as jnp
 from jax import Array
-from jax.typing import ArrayLike
 
-from jaxbandit.base import Feedback, Task, pytree, static, total
-from jaxbandit.planning import Plan, box_max
-from jaxbandit.policies.processes.moves import Episode, Moves, Rewards
-from jaxbandit.policies.processes.optimism import (
-    before_first_episode,
-    best_plan,
-    check_optimist,
-    episode_scores,
-    largest_rewards,
-    level,
-)
+from jaxbandit.base import pytree, total
+from jaxbandit.planning import box_max
+from jaxbandit.policies.processes.moves import Moves
+from jaxbandit.policies.processes.optimism import Optimist, largest_rewards, level
 
 
 @pytree
-class UCRL2B:
+class UCRL2B(Optimist):
     """UCRL2B: `UCRL2` with empirical Bernstein bounds on each entry of a row, which are narrow near 0 and 1.
 
     Rows have |q_j - p_j| <= sqrt(14 p_j (1 - p_j) b / N) + 49 b / (3 max(1, N - 1)) with b = log(2 S A t / delta), for
@@ -45,35 +37,27 @@ class UCRL2B:
     [inf, 0.0]
     """
 
-    delta: ArrayLike = 0.05
-    rewards: Rewards = static("learned")
-
-    def validate(self, task: Task) -> None:
-        check_optimist(self, task)
-
-    def init(self, reward: Array, shown: Array) -> Episode:
-        return before_first_episode(reward, shown)
-
-    def scores(self, key: Array, state: Episode, t: Array) -> tuple[Array, Episode]:
-        return episode_scores(self, state, t)
-
-    def update(self, state: Episode, feedback: Feedback) -> Episode:
-        return state._replace(seen=state.seen.counted(feedback))
-
-    def plan(self, seen: Moves, t: Array) -> Plan:
-        """The optimistic process in the confidence set of round t, and its optimal actions."""
-        return best_plan(self.worth(seen, t), seen, t)
-
     def worth(self, seen: Moves, t: Array) -> Callable[[Array], Array]:
-        return _best_in_box(self, seen, t, *self.box(seen, t))
+        low, high = self.box(seen, t)
+        width = level(2 * seen.reward.size, t, self.delta)
+        reward = largest_rewards(self, seen, 49 * width / (3 * jnp.maximum(seen.tried() - 1, 1)))
+        free = jnp.all((low == 0) & (high == 1), axis=-1)  # so that such pairs have the same value to the last digit
+
+        def of_pairs(values: Array) -> Array:
+            return reward + jnp.where(free, jnp.max(values), box_max(low, high, values)[0])
+
+        return of_pairs
 
     def box(self, seen: Moves, t: Array) -> tuple[Array, Array]:
         """Lower and upper confidence bounds on the entries of the rows, [A, S, S] each."""
-        return _box(seen, t, self.delta)
+        rows, tried = seen.rows(), seen.tried()[..., None]
+        width = level(2 * seen.reward.size, t, self.delta)
+        off = jnp.sqrt(14 * rows * (1 - rows) * width / tried) + 49 * width / (3 * jnp.maximum(tried - 1, 1))
+        return jnp.maximum(rows - off, 0), jnp.minimum(rows + off, 1)
 
 
 @pytree
-class TUCRL:
+class TUCRL(UCRL2B):
     """TUCRL (truncated UCRL): `UCRL2B` for weakly communicating processes, some of whose states may be unreachable.
 
     A state is reached if it was visited before or is the present one. A pair of a reached state with more than
@@ -98,35 +82,16 @@ class TUCRL:
     [inf, 0.0]
     """
 
-    delta: ArrayLike = 0.05
-    rewards: Rewards = static("learned")
+    def _interrupted(self, seen: Moves) -> Array:
+        return ~_left_before(seen)[seen.here]
 
-    def validate(self, task: Task) -> None:
-        check_optimist(self, task)
-
-    def init(self, reward: Array, shown: Array) -> Episode:
-        return before_first_episode(reward, shown)
-
-    def scores(self, key: Array, state: Episode, t: Array) -> tuple[Array, Episode]:
-        seen = state.seen
-        return episode_scores(self, state, t, interrupted=~_left_before(seen)[seen.here])
-
-    def update(self, state: Episode, feedback: Feedback) -> Episode:
-        return state._replace(seen=state.seen.counted(feedback))
-
-    def plan(self, seen: Moves, t: Array) -> Plan:
-        """The optimistic process in the confidence set of round t, and its optimal actions."""
+    def _among(self, seen: Moves, t: Array) -> Array:
         reached, enough = self._reached(seen, t)
-        among = reached | ~jnp.all(enough | ~reached[None])
-        return best_plan(self.worth(seen, t), seen, t, among)
-
-    def worth(self, seen: Moves, t: Array) -> Callable[[Array], Array]:
-        return _best_in_box(self, seen, t, *self.box(seen, t))
+        return reached | ~jnp.all(enough | ~reached[None])
 
     def box(self, seen: Moves, t: Array) -> tuple[Array, Array]:
-        """Lower and upper confidence bounds on the entries of the rows, [A, S, S] each."""
         reached, enough = self._reached(seen, t)
-        low, high = _box(seen, t, self.delta)
+        low, high = super().box(seen, t)
         closed = (enough & reached[None])[..., None] & ~reached[None, None]
         return jnp.where(closed, 0, low), jnp.where(closed, 0, high)
 
@@ -139,21 +104,3 @@ class TUCRL:
 def _left_before(seen: Moves) -> Array:
     """The states that were left before, [S] bool."""
     return total(seen.left.T) > 0
-
-
-def _box(seen: Moves, t: Array, delta: ArrayLike) -> tuple[Array, Array]:
-    rows, tried = seen.rows(), seen.tried()[..., None]
-    width = level(2 * seen.reward.size, t, delta)
-    off = jnp.sqrt(14 * rows * (1 - rows) * width / tried) + 49 * width / (3 * jnp.maximum(tried - 1, 1))
-    return jnp.maximum(rows - off, 0), jnp.minimum(rows + off, 1)
-
-
-def _best_in_box(policy: UCRL2B | TUCRL, seen: Moves, t: Array, low: Array, high: Array) -> Callable[[Array], Array]:
-    width = level(2 * seen.reward.size, t, policy.delta)
-    reward = largest_rewards(policy, seen, 49 * width / (3 * jnp.maximum(seen.tried() - 1, 1)))
-    free = jnp.all((low == 0) & (high == 1), axis=-1)  # so that such pairs have the same value to the last digit
-
-    def of_pairs(values: Array) -> Array:
-        return reward + jnp.where(free, jnp.max(values), box_max(low, high, values)[0])
-
-    return of_pairs

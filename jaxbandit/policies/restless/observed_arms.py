@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import jax
 import jax.numpy as jnp
@@ -12,7 +12,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from jaxbandit.arguments import excerpt
-from jaxbandit.base import Feedback, Paid, Task, total
+from jaxbandit.base import Feedback, Paid, Task, per_arm, pytree, static, total
 from jaxbandit.fast import computed_once, look_up_each
 from jaxbandit.feedback import check_feedback
 from jaxbandit.planning import whittle
@@ -118,32 +118,49 @@ def planned(begins: Array, plan: Callable[..., Array], known: tuple[Any, ...], b
     return jax.lax.fori_loop(0, begins.astype(jnp.int32), turn, before)
 
 
-def costs_of(policy: type, arms: Any, fields: dict[str, Any]) -> dict[str, Any]:
-    """All fields of a policy that knows `cost` and `paid` of the arms, but not their chains.
+@pytree
+class RestlessLearner:
+    """A policy that knows what arms pay and a play costs, but not the chains; its state has `seen`, the moves."""
 
-    Args:
-      fields: the policy's other fields, by name.
+    cost: ArrayLike = per_arm(0.0)
+    paid: Paid = static("all")
 
-    Raises:
-      ValueError: `arms` are not restless, or `cost` or `paid` is among the fields.
-    """
-    if taken := sorted({"cost", "paid"} & set(fields)):
-        raise ValueError(f"{taken[0]}: taken from the arms; leave it out, or call {policy.__name__}({taken[0]}=..)")
-    laws = laws_of("arms", arms, "an environment of restless arms", checks.RESTLESS)
-    return {"cost": laws.cost, "paid": laws.paid}
+    @classmethod
+    def of(cls, arms: Any, **fields: Any) -> Self:
+        """The policy for arms with known costs and payment, and unknown chains.
 
+        Args:
+          arms: an environment of restless arms.
+          fields: the policy's other fields, by name; `cost` and `paid` are those of the arms.
 
-def check_task(policy: Any, task: Task) -> None:
-    """Raise ValueError unless the arms are restless and observed, with the policy's `cost` and `paid`."""
-    checks.suits(policy, task, ("observed",))
-    checks.paid_to(policy, task, policy.paid)
-    name, (arms, states) = type(policy).__name__, task.reward.shape
-    if states > MOST_STATES:
-        raise ValueError(f"{name} is for arms of up to {MOST_STATES} states, and those of {task.name} have {states}")
-    checks.of_arms(policy, "cost", arms)
-    if policy.paid == "all":
-        cost = np.asarray(task.environment.cost)
-        if not np.allclose(np.asarray(policy.cost), cost):
+        Raises:
+          ValueError: the argument and what is wrong with it.
+        """
+        if taken := sorted({"cost", "paid"} & set(fields)):
+            raise ValueError(f"{taken[0]}: taken from the arms; leave it out, or call {cls.__name__}({taken[0]}=..)")
+        laws = laws_of("arms", arms, "an environment of restless arms", checks.RESTLESS)
+        policy = cls(cost=laws.cost, paid=laws.paid, **fields)
+        policy.check_numbers()
+        return policy
+
+    def validate(self, task: Task) -> None:
+        """Raise ValueError unless the arms are restless and observed, with the policy's `cost` and `paid`."""
+        self.check_numbers()
+        checks.suits(self, task, ("observed",))
+        checks.paid_to(self, task, self.paid)
+        name, (arms, states) = type(self).__name__, task.reward.shape
+        if states > MOST_STATES:
             raise ValueError(
-                f"cost: {excerpt(policy.cost)}, and in {task.name} a play costs {excerpt(cost.tolist())}; give that"
+                f"{name} is for arms of up to {MOST_STATES} states, and those of {task.name} have {states}"
             )
+        checks.of_arms(self, "cost", arms)
+        if self.paid == "all":
+            cost = np.asarray(task.environment.cost)
+            if not np.allclose(np.asarray(self.cost), cost):
+                raise ValueError(
+                    f"cost: {excerpt(self.cost)}, and in {task.name} a play costs {excerpt(cost.tolist())}; give that"
+                )
+
+    def check_numbers(self) -> None:
+        """Raise ValueError for a field that is out of range."""
+        raise NotImplementedError

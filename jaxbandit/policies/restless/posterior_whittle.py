@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.base import Feedback, Paid, Task, per_arm, pytree, static
+from jaxbandit.base import Feedback, pytree
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.posteriors import dirichlet
 from jaxbandit.policies.restless.observed_arms import (
     ObservedMoves,
-    check_task,
-    costs_of,
+    RestlessLearner,
     episode,
     nothing_seen,
     planned,
@@ -35,7 +34,7 @@ class Sampled(NamedTuple):
 
 
 @pytree
-class PosteriorWhittle:
+class PosteriorWhittle(RestlessLearner):
     """Posterior sampling with Whittle indices (RMAB Thompson sampling): the Whittle index policy for arms drawn from
     the posterior, anew in every episode.
 
@@ -68,32 +67,10 @@ class PosteriorWhittle:
     (2,)
     """
 
-    cost: ArrayLike = per_arm(0.0)
-    paid: Paid = static("all")
     prior: ArrayLike = 1.0
     discount: ArrayLike | None = None
 
-    @classmethod
-    def of(cls, arms: Any, **fields: Any) -> PosteriorWhittle:
-        """The policy for arms with known costs and payment, and unknown chains.
-
-        Args:
-          arms: an environment of restless arms.
-          fields: the policy's other fields, by name; `cost` and `paid` are those of the arms.
-
-        Raises:
-          ValueError: the argument and what is wrong with it.
-        """
-        policy = cls(**costs_of(cls, arms, fields), **fields)
-        policy.check_numbers()
-        return policy
-
-    def validate(self, task: Task) -> None:
-        self.check_numbers()
-        check_task(self, task)
-
     def check_numbers(self) -> None:
-        """Raise ValueError for a field that is out of range."""
         checks.number(self, "prior", 1e-30)
         if self.discount is not None:
             checks.number(self, "discount", 0, 1, below=True)

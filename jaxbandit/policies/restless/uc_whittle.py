@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -10,15 +10,14 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.base import Feedback, Paid, Task, per_arm, pytree, static
+from jaxbandit.base import Feedback, pytree
 from jaxbandit.fast import larger
 from jaxbandit.planning import l1_ball_max
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.memory import positive, ratio
 from jaxbandit.policies.restless.observed_arms import (
     ObservedMoves,
-    check_task,
-    costs_of,
+    RestlessLearner,
     episode,
     nothing_seen,
     paying,
@@ -44,7 +43,7 @@ class Optimistic(NamedTuple):
 
 
 @pytree
-class UCWhittle:
+class UCWhittle(RestlessLearner):
     """UCWhittle: the Whittle index policy for the most optimistic arms in a confidence set, chosen in every episode.
 
     In episode n each row may be any q with ||q - p||_1 <= scale sqrt(2 S log(4 S K n^4 / eta) / max(1, N)). N is the
@@ -81,33 +80,11 @@ class UCWhittle:
     [-0.2, -0.2]
     """
 
-    cost: ArrayLike = per_arm(0.0)
-    paid: Paid = static("all")
     eta: ArrayLike = 1e-3
     scale: ArrayLike = 1.0
     discount: ArrayLike = 0.9
 
-    @classmethod
-    def of(cls, arms: Any, **fields: Any) -> UCWhittle:
-        """The policy for arms with known costs and payment, and unknown chains.
-
-        Args:
-          arms: an environment of restless arms.
-          fields: the policy's other fields, by name; `cost` and `paid` are those of the arms.
-
-        Raises:
-          ValueError: the argument and what is wrong with it.
-        """
-        policy = cls(**costs_of(cls, arms, fields), **fields)
-        policy.check_numbers()
-        return policy
-
-    def validate(self, task: Task) -> None:
-        self.check_numbers()
-        check_task(self, task)
-
     def check_numbers(self) -> None:
-        """Raise ValueError for a field that is out of range."""
         checks.number(self, "eta", 0, 1, above=True, below=True)
         checks.number(self, "scale", 0)
         checks.number(self, "discount", 0, MOST_PATIENT)

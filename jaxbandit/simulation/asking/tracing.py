@@ -233,9 +233,6 @@ def _settled(method: str, initial: Any, following: Any, again: Callable[[Any], A
     Args:
       initial, following: the states before and after the first round.
       again: a function from the state before a round to the state after it.
-
-    Raises:
-      MethodError: a round changes the state's form, a shape or a type.
     """
     _check_form(method, initial, following)
     settled = jax.tree.map(
