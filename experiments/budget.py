@@ -72,11 +72,7 @@ class Settings(Simulation):
     rounds_of_learners: int = option(10_000, "rounds of a learner's run")
 
     def names(self) -> list[str]:
-        """The problems asked for.
-
-        Raises:
-          ValueError: a name that is not one of `problems.NAMES`.
-        """
+        """The problems asked for."""
         return names_in(self.problems, "--problems", problems.NAMES)
 
     def numbers(self) -> list[int]:

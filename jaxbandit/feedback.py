@@ -124,11 +124,7 @@ def as_table(name: str, table: Any) -> np.ndarray:
 
 
 def checked_table(reward: Any) -> jax.Array:
-    """Return the reward table of a policy's `init` as a JAX array.
-
-    Raises:
-      ValueError: this is not a reward table.
-    """
+    """Return the reward table of a policy's `init` as a JAX array."""
     table = as_table("reward", np.zeros(jnp.shape(reward)) if is_traced(reward) else reward)
     return reward if isinstance(reward, jax.Array) else jnp.asarray(table, float)
 

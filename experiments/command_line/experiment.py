@@ -40,9 +40,6 @@ def begin(
       default: folder where `--out` is not given; if empty, that of the experiment, its runs, horizon and seed.
       fixed: the options that may not change in a folder; if None, all but `out`.
       grows: whether runs may become more, so that horizon and seed alone are fixed and the default folder lacks runs.
-
-    Raises:
-      ValueError: what cannot be played, or why the folder cannot be had.
     """
     check_cases(cases)
     if grows:

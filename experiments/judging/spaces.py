@@ -93,6 +93,12 @@ def affordable(panel: Mapping[str, Policy], arms: Environment, hours: bool = Tru
     return {label: policy for label, policy in panel.items() if label not in slow or (hours and policy == IMEDMC())}
 
 
+def relabelled(panel: Mapping[str, Policy], policies: Mapping[str, Policy]) -> dict[str, Policy]:
+    """The panel; a policy of it that is among the others has there the label that it has among them."""
+    labels = {repr(policy): label for label, policy in policies.items()}
+    return {labels.get(repr(policy), label): policy for label, policy in panel.items()}
+
+
 def refused(label: str, policy: Policy, arms: Environment, horizon: int = 2**31 - 1, plays: int = 1) -> str:
     """Why a policy refuses arms of which `plays` are played a round, or nothing."""
     try:

@@ -182,11 +182,7 @@ def decision_process(
 
 
 def rounds_of(steps: int | None, states: int) -> int | None:
-    """Return `steps`, the length of an episode, if a process with this many states can have it.
-
-    Raises:
-      ValueError: what is wrong with `steps` (see `decision_process`).
-    """
+    """Return `steps`, the length of an episode, if a process with this many states can have it."""
     return None if steps is None else integer("steps", steps, 1, MOST_VALUES // states)
 
 

@@ -232,11 +232,7 @@ def initial_thresholds(law: np.ndarray) -> np.ndarray:
 
 
 def initial_law(initial_state: InitialState, transition: np.ndarray) -> np.ndarray:
-    """The law [K, S] of each arm's state before its first play, of arms with these matrices [K, S, S].
-
-    Raises:
-      ValueError: what is wrong with `initial_state` (see `markov`).
-    """
+    """The law [K, S] of each arm's state before its first play, of arms with these matrices [K, S, S]."""
     arms, states = transition.shape[:2]
     check_initial(initial_state, arms, states)
     if isinstance(initial_state, str):

@@ -132,9 +132,6 @@ class RestlessLearner:
         Args:
           arms: an environment of restless arms.
           fields: the policy's other fields, by name; `cost` and `paid` are those of the arms.
-
-        Raises:
-          ValueError: the argument and what is wrong with it.
         """
         if taken := sorted({"cost", "paid"} & set(fields)):
             raise ValueError(f"{taken[0]}: taken from the arms; leave it out, or call {cls.__name__}({taken[0]}=..)")
