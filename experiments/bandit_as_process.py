@@ -17,7 +17,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from experiments.command_line.experiment import begin, finish, play
+from experiments.command_line.experiment import begin_and_play, finish
 from experiments.command_line.options import Simulation, main, option
 from experiments.processes import curves, structure
 from experiments.reports import growth
@@ -51,8 +51,7 @@ def cases(settings: Settings) -> dict[str, Any]:
 def run(settings: Settings) -> dict[str, Result]:
     """Play all three, print what was seen and write the folder."""
     planned = cases(settings)
-    folder = begin("bandit_as_process", settings, planned)
-    results = play(planned, folder)
+    folder, results = begin_and_play("bandit_as_process", settings, planned)
     processes = [planned[name]["scenarios"][name] for name in (structure.JOINT, structure.MEANS)]
     spans = [decision_processes.optimal(process.transition, process.reward).span for process in processes]
     words = f"Spans of the best biases: {structure.JOINT} {spans[0]:.2f}, {structure.MEANS} {spans[1]:.2f}."

@@ -223,11 +223,7 @@ def scalar_rate() -> float:
 
 
 def read(path: str) -> dict[str, float]:
-    """Row names to ratios, of an earlier table.
-
-    Raises:
-      ValueError: there is no such file, or it is no such table.
-    """
+    """Row names to ratios, of an earlier table."""
     try:
         return {
             f"{row['axis']} {row['value']}": float(row["ratio"]) for row in json.loads(Path(path).read_text())["rows"]

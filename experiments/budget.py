@@ -72,19 +72,11 @@ class Settings(Simulation):
     rounds_of_learners: int = option(10_000, "rounds of a learner's run")
 
     def names(self) -> list[str]:
-        """The problems asked for.
-
-        Raises:
-          ValueError: a name that is not one of `problems.NAMES`.
-        """
+        """The problems asked for."""
         return names_in(self.problems, "--problems", problems.NAMES)
 
     def numbers(self) -> list[int]:
-        """The numbers of arms asked for, the least first.
-
-        Raises:
-          ValueError: they are none.
-        """
+        """The numbers of arms asked for, the least first."""
         words = listed(self.arms)
         if not all(word.isdecimal() and int(word) > 1 for word in words):
             raise ValueError(f"--arms: {self.arms!r} is not a list of numbers of at least 2, such as '10, 30, 100'")
@@ -92,11 +84,7 @@ class Settings(Simulation):
 
 
 def of_arms(settings: Settings) -> list[tuple[str, int]]:
-    """The problems, each with the numbers of arms that it can be played with.
-
-    Raises:
-      ValueError: a problem has no such number.
-    """
+    """The problems, each with the numbers of arms that it can be played with."""
     names, numbers = settings.names(), settings.numbers()
     pairs = [(name, number) for name in names for number in numbers if problems.playable(name, number)]
     if missing := set(names) - {name for name, _ in pairs}:
@@ -117,11 +105,7 @@ def of_learners(settings: Settings) -> list[tuple[str, int]]:
 
 
 def not_learned(settings: Settings) -> dict[str, str]:
-    """The problems that learners do not play although they are asked for, and why.
-
-    Raises:
-      ValueError: learners can play none of the problems with this number of arms.
-    """
+    """The problems that learners do not play although they are asked for, and why."""
     names, number = settings.names(), settings.learners
     if not number:
         return {}

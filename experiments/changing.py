@@ -33,11 +33,7 @@ class Settings(Simulation):
 
 
 def cases(settings: Settings) -> dict[str, Any]:
-    """What is played of growth, the thesis's table and the chains.
-
-    Raises:
-      ValueError: the horizon is too short for the budgets.
-    """
+    """What is played of growth, the thesis's table and the chains."""
     if settings.horizon < 2 * growth.SHORTEST:
         raise ValueError(f"--horizon: {settings.horizon} is too short for changes; give at least {2 * growth.SHORTEST}")
     size = settings.size()

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.command_line.experiment import begin, finish, play
+from experiments.command_line.experiment import begin_and_play, finish
 from experiments.command_line.options import Simulation, main
 from experiments.published.scenarios import (
     OF_A_CLASS,
@@ -153,9 +153,8 @@ def tabulate(rows: list[Row], settings: Simulation) -> Tables:
 
 def run(settings: Simulation) -> list[Row]:
     """Play, print the tables and write the folder."""
-    planned = cases(settings)
-    folder = begin("front", settings, planned, grows=True)
-    rows = final_rows(play(planned, folder))
+    folder, results = begin_and_play("front", settings, cases(settings), grows=True)
+    rows = final_rows(results)
     seen, tables = matrix(rows), tabulate(rows, settings)
     write(rows, folder / "final.csv")
     figure = draw(parts(seen), {name: len(policies) for name, policies in GROUPS.items()})

@@ -21,7 +21,7 @@ import jax
 import numpy as np
 
 import jaxbandit
-from experiments.command_line.experiment import begin, finish, play
+from experiments.command_line.experiment import begin_and_play, finish
 from experiments.command_line.options import Quick, Simulation, main, option
 from experiments.published.scenarios import SCENARIOS, environment
 from experiments.reports.pictures import Pictures, frameless, legend_below, panels
@@ -219,10 +219,9 @@ def draw(results: dict[str, Result]) -> Pictures:
 
 def run(settings: Settings) -> dict[str, Result]:
     """Play, print the table and write the folder."""
-    planned = cases(settings)
     out = f"results/known_chains/seed{settings.seed}-error{settings.error:g}"  # without the runs, which may grow
-    folder = begin("known_chains", settings, planned, default=out, fixed=("seed", "error"))
-    results = play(planned, folder)
+    fixed = ("seed", "error")
+    folder, results = begin_and_play("known_chains", settings, cases(settings), default=out, fixed=fixed)
     print(f"{settings.runs:,} runs")
     finish(folder, tabulate(results), draw(results), in_words(results))
     return results

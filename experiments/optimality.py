@@ -15,7 +15,7 @@ import dataclasses
 from typing import Any
 
 import jaxbandit
-from experiments.command_line.experiment import begin, finish, play
+from experiments.command_line.experiment import begin, begin_and_play, finish
 from experiments.command_line.options import Simulation, main, option
 from experiments.published.scenarios import INDEPENDENT, POLICIES, SLOWER, WHOLE_CHAIN, playable
 from experiments.reports.growth import decades, draw_growth, growth_cells, growth_of, linear_runs, times, verdict
@@ -108,10 +108,9 @@ def run(settings: Settings) -> dict[str, Result]:
         rows = lemmas.check(seed=settings.seed)
         finish(folder, {"lemmas": ("Checks of the lemmas of docs/optimality.md", rows)})
         return {}
-    planned = cases(settings)
     out = f"results/optimality/{settings.horizon}-seed{settings.seed}{'-full' if settings.full else ''}"
-    folder = begin("optimality", settings, planned, out, ("lemmas", "horizon", "seed", "full"))
-    results = play(planned, folder)
+    fixed = ("lemmas", "horizon", "seed", "full")
+    folder, results = begin_and_play("optimality", settings, cases(settings), default=out, fixed=fixed)
     constants = {name: {bound.holds_for: float(bound.total) for bound in limits(name)} for name in results}
     finish(folder, tabulate(results), [("optimality", draw_growth(results, constants, list(PLAYED)))])
     return results

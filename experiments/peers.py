@@ -28,7 +28,7 @@ import numpy as np
 from scipy.stats import ttest_ind
 
 import jaxbandit
-from experiments.command_line.experiment import begin, finish, play
+from experiments.command_line.experiment import begin_and_play, finish
 from experiments.command_line.options import Simulation, main, option
 from experiments.other_packages import packages
 from experiments.other_packages.packages import Job, Package, Played
@@ -203,12 +203,10 @@ def draw(results: dict[str, Result], theirs: Theirs, settings: Settings) -> Pict
 
 def run(settings: Settings) -> dict[str, Result]:
     """Play all, print the table and write the folder."""
-    planned = cases(settings)
     size = f"{'processes' if settings.only_processes else settings.horizon}-{settings.process_horizon}"
     out = f"results/peers/{size}-seed{settings.seed}"  # without the runs, which may grow
     fixed = ("horizon", "process_horizon", "only_processes", "seed")
-    folder = begin("peers", settings, planned, default=out, fixed=fixed)
-    results = play(planned, folder)
+    folder, results = begin_and_play("peers", settings, cases(settings), default=out, fixed=fixed)
     theirs = play_theirs(settings, folder / "theirs")
     rows = table(results, theirs, settings)
     title = "Final regret and rounds a second of one processor; mean ± half of its 95 % interval, differences 95 % for "

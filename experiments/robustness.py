@@ -22,7 +22,7 @@ from matplotlib.ticker import LogLocator, NullLocator
 import jaxbandit
 from experiments.command_line.experiment import begin, finish
 from experiments.command_line.options import Simulation, main, option
-from experiments.judging.spaces import refused
+from experiments.judging.spaces import refused, relabelled
 from experiments.reports.matrix import Matrix
 from experiments.reports.matrix import draw as draw_matrix
 from experiments.reports.pictures import frameless, panels
@@ -75,7 +75,7 @@ def survey(policies: dict[str, Policy], settings: Settings, folder: Path) -> Sur
             surveys[arms, horizon] = stress.over(
                 stress.TwoStateSpace(arms=arms),
                 policies,
-                panel=_panel(policies),
+                panel=relabelled(stress.TwoStateSpace().panel(), policies),
                 problems=problems,
                 runs=settings.runs,
                 horizon=horizon,
@@ -94,7 +94,7 @@ def search(policies: dict[str, Policy], arms: int, settings: Settings, folder: P
         worst = stress.worst(
             policy,
             stress.TwoStateSpace(arms=arms),
-            panel=_panel(policies),
+            panel=relabelled(stress.TwoStateSpace().panel(), policies),
             budget=settings.budget,
             number=1,
             runs=settings.judged,
@@ -115,12 +115,6 @@ def search(policies: dict[str, Policy], arms: int, settings: Settings, folder: P
     return Worst(
         problems, {label: dict(zip(problems, map(float, each), strict=True)) for label, each in finals.items()}
     )
-
-
-def _panel(policies: dict[str, Policy]) -> dict[str, Policy]:
-    """The panel of the spaces, under the labels that its policies have here."""
-    labels = {repr(policy): label for label, policy in policies.items()}
-    return {labels.get(repr(policy), label): policy for label, policy in stress.TwoStateSpace().panel().items()}
 
 
 def mean_rows(surveys: Surveys) -> list[Row]:

@@ -41,11 +41,7 @@ def excerpt(value: Any) -> str:
 
 
 def finite(name: str, values: ArrayLike) -> np.ndarray:
-    """Return `values` as float64.
-
-    Raises:
-      ValueError: the name; the values are not numbers, not finite, or too large.
-    """
+    """Return `values` as float64."""
     array = as_floats(name, values)
     if not np.isfinite(array).all():
         raise ValueError(f"{name}: NaN or infinite value")
@@ -55,11 +51,7 @@ def finite(name: str, values: ArrayLike) -> np.ndarray:
 
 
 def as_floats(name: str, values: ArrayLike) -> np.ndarray:
-    """Return `values` as float64, including NaN and infinity; text, complex numbers and dates are errors.
-
-    Raises:
-      ValueError: the name; the values are not numbers, or are lists of different lengths.
-    """
+    """Return `values` as float64, including NaN and infinity; text, complex numbers and dates are errors."""
     try:
         array = np.asarray(values)
         if array.dtype.kind in "biufO" or jnp.issubdtype(array.dtype, np.floating):
@@ -85,11 +77,7 @@ def number(
     below: bool = False,
     hint: str = "",
 ) -> float:
-    """Return one number in [low, high]; `above` and `below` exclude the ends, `hint` is for several numbers.
-
-    Raises:
-      ValueError: the name; the value is anything else.
-    """
+    """Return one number in [low, high]; `above` and `below` exclude the ends, `hint` is for several numbers."""
     try:
         array = as_floats(name, value)
     except ValueError:
@@ -103,11 +91,7 @@ def number(
 
 
 def integer(name: str, value: Any, low: float = -math.inf, high: float = math.inf) -> int:
-    """Return one integer from `low` to `high`; True and False are errors.
-
-    Raises:
-      ValueError: the name; the value is anything else.
-    """
+    """Return one integer from `low` to `high`; True and False are errors."""
     try:
         if isinstance(value, bool):
             raise TypeError
@@ -121,32 +105,20 @@ def integer(name: str, value: Any, low: float = -math.inf, high: float = math.in
 
 
 def truth(name: str, value: Any) -> bool:
-    """Return True or False.
-
-    Raises:
-      ValueError: the name; the value is anything else.
-    """
+    """Return True or False."""
     if not isinstance(value, bool | np.bool_):
         raise ValueError(f"{name}: {excerpt(value)} is neither True nor False")
     return bool(value)
 
 
 def choice(name: str, value: Any, choices: Iterable[str]) -> None:
-    """Raise ValueError unless the value is one of the choices.
-
-    Raises:
-      ValueError: the name and the choices.
-    """
+    """Raise ValueError unless the value is one of the choices."""
     if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name}: {excerpt(value)} is not one of {', '.join(choices)}")
 
 
 def path(name: str, value: Any) -> Path:
-    """Return a path, which need not exist; a number, which Python treats as an open file, is an error.
-
-    Raises:
-      ValueError: the name; the value is not a valid path.
-    """
+    """Return a path, which need not exist; a number, which Python treats as an open file, is an error."""
     try:
         if not isinstance(value, str | os.PathLike) or not value or b"\0" in os.fsencode(value):
             raise TypeError
@@ -156,11 +128,7 @@ def path(name: str, value: Any) -> Path:
 
 
 def list_of(name: str, things: Any) -> list[Any]:
-    """Return a list of the things; a single text is an error.
-
-    Raises:
-      ValueError: the name; the value is not a list.
-    """
+    """Return a list of the things; a single text is an error."""
     try:
         if isinstance(things, str | bytes):
             raise TypeError
@@ -170,11 +138,7 @@ def list_of(name: str, things: Any) -> list[Any]:
 
 
 def has(name: str, thing: Any, what: str, *parts: str) -> None:
-    """Raise ValueError unless the thing is an instance with all of these attributes.
-
-    Raises:
-      ValueError: the name, and the missing attributes.
-    """
+    """Raise ValueError unless the thing is an instance with all of these attributes."""
     if isinstance(thing, type):
         raise ValueError(f"{name}: {what} is needed, and {excerpt(thing)} is a class")
     missing = [part for part in parts if not hasattr(thing, part)]
@@ -239,9 +203,6 @@ def check_together(arguments: dict[str, tuple[Any, Any]]) -> dict[str, np.ndarra
 
     Returns:
       The arguments as arrays. JAX arrays are returned unchanged, or on the host where `kind` is np.float64.
-
-    Raises:
-      ValueError: the argument and what is wrong with it.
     """
     lengths: dict[str, tuple[int, str]] = {}
     before: dict[str, tuple[int, ...]] = {}

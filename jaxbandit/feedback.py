@@ -112,11 +112,7 @@ class Feedback(NamedTuple):
 
 
 def as_table(name: str, table: Any) -> np.ndarray:
-    """Return the reward of each state of each arm, float64 [K, S]; S is 0 if rewards are real numbers.
-
-    Raises:
-      ValueError: the name; this is not such a table.
-    """
+    """Return the reward of each state of each arm, float64 [K, S]; S is 0 if rewards are real numbers."""
     rewards = np.zeros(()) if table is None else finite(name, table)
     if rewards.ndim != 2 or not len(rewards):
         what = f"shape {rewards.shape}" if rewards.ndim else excerpt(table)
@@ -128,11 +124,7 @@ def as_table(name: str, table: Any) -> np.ndarray:
 
 
 def checked_table(reward: Any) -> jax.Array:
-    """Return the reward table of a policy's `init` as a JAX array.
-
-    Raises:
-      ValueError: this is not a reward table.
-    """
+    """Return the reward table of a policy's `init` as a JAX array."""
     table = as_table("reward", np.zeros(jnp.shape(reward)) if is_traced(reward) else reward)
     return reward if isinstance(reward, jax.Array) else jnp.asarray(table, float)
 
@@ -155,9 +147,6 @@ def check_feedback(
       last: for a policy that counts transitions, [K], the state that each arm last showed, or the shared state.
       counts: [K, ..], its counts: if these and `last` are 0, an arm has not shown a state yet. None if `last` is always
         known.
-
-    Raises:
-      ValueError: the field of `Feedback` that is wrong, and what to give.
     """
     if last is not None and isinstance(feedback.before, NotGiven):
         raise ValueError(
@@ -204,11 +193,7 @@ def _check_before(played: np.ndarray, before: np.ndarray, last: np.ndarray, coun
 def _by_table(
     row: np.ndarray, arm: int, reward: float | None, state: int | None, before: int | None, pays: str
 ) -> tuple[int, int | None, float]:
-    """The new state, the old state if known, and the reward, from the rewards of the arm's states, `row` [S].
-
-    Raises:
-      ValueError: they contradict each other, or do not determine the state.
-    """
+    """The new state, the old state if known, and the reward, from the rewards of the arm's states, `row` [S]."""
     state, before = (
         number if number is None else integer(name, number, 0, len(row) - 1)
         for name, number in (("state", state), ("before", before))
@@ -229,11 +214,7 @@ def _by_table(
 
 
 def _that_pays(row: np.ndarray, arm: int, reward: float | None) -> int:
-    """The one state of the arm that pays the reward, in the type of the row [S].
-
-    Raises:
-      ValueError: no state pays it, or several do.
-    """
+    """The one state of the arm that pays the reward, in the type of the row [S]."""
     if reward is None:
         raise ValueError("reward: None; give what the arm paid, or the state that it moved to")
     states = np.flatnonzero(row == row.dtype.type(reward)).tolist()
@@ -248,11 +229,7 @@ def _that_pays(row: np.ndarray, arm: int, reward: float | None) -> int:
 
 
 def _finite(reward: Any) -> float:
-    """Return the reward, one finite number.
-
-    Raises:
-      ValueError: the reward is anything else.
-    """
+    """Return the reward, one finite number."""
     try:
         return number("reward", reward)
     except ValueError as error:

@@ -50,11 +50,7 @@ def interrupted() -> bool:
 
 
 def stop_if_interrupted() -> None:
-    """Raise KeyboardInterrupt if a signal waits; call it where no data can be lost.
-
-    Raises:
-      KeyboardInterrupt: by Ctrl-C.
-    """
+    """Raise KeyboardInterrupt if a signal waits; call it where no data can be lost."""
     if interrupted():
         raise KeyboardInterrupt
 
@@ -107,11 +103,7 @@ class CtrlC:
 
 @contextmanager
 def reraise_ctrl_c() -> Iterator[None]:
-    """A block around a whole program: Ctrl-C is raised at once, and again at the end if something swallowed it.
-
-    Raises:
-      KeyboardInterrupt: by Ctrl-C, at the end at the latest.
-    """
+    """A block around a whole program: Ctrl-C is raised at once, and again at the end if something swallowed it."""
     outer = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(outer):
         yield

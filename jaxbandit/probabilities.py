@@ -16,9 +16,6 @@ def stochastic(name: str, rows: np.ndarray | Array, exact: float = 0.0) -> np.nd
 
     >>> stochastic("transition", np.float32([[0.3, 0.7], [0.9, 0.1]])).sum(-1).tolist()
     [1.0, 1.0]
-
-    Raises:
-      ValueError: with the name: a probability is negative, or a sum is not 1, beyond rounding (1e-6).
     """
     rows = np.asarray(rows, float)
     if (rows < -ROUNDING).any():

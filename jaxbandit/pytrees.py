@@ -115,11 +115,7 @@ def in_order(thing: T, order: jax.Array | np.ndarray) -> T:
 
 
 def stack(things: Sequence[T], name: str) -> T:
-    """Stack things of the same class, static fields and shapes into one whose leaves have a leading axis.
-
-    Raises:
-      ValueError: the things differ in one of these; the message calls them `name`.
-    """
+    """Stack things of the same class, static fields and shapes into one whose leaves have a leading axis."""
     first: Any = jax.tree.structure(things[0])
     for thing in things[1:]:
         if first != jax.tree.structure(thing):
@@ -135,11 +131,7 @@ def stack(things: Sequence[T], name: str) -> T:
 
 
 def check_known(name: str, thing: Any) -> None:
-    """Raise ValueError if JAX is tracing a number of the thing, which then cannot be read on the host.
-
-    Raises:
-      ValueError: with the name: `jit`, `vmap` or `grad` is around the call.
-    """
+    """Raise ValueError if JAX is tracing a number of the thing, which then cannot be read on the host."""
     try:
         leaves = jax.tree.leaves(thing, is_leaf=lambda part: isinstance(part, Iterator))
     except ValueError:  # a dict whose keys cannot be sorted, for which other checks have a better message

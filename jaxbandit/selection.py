@@ -43,11 +43,7 @@ def top_arms(scores: ArrayLike, plays: int) -> Array:
 
 
 def _checked(scores: ArrayLike) -> Array | np.ndarray:
-    """Scores [K] that are not traced, checked.
-
-    Raises:
-      ValueError: they are not numbers along one axis.
-    """
+    """Scores [K] that are not traced, checked."""
     array = as_floats("scores", scores)
     if array.ndim != 1 or not array.size:
         raise ValueError(f"scores: shape {array.shape} is not [K]")

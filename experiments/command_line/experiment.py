@@ -40,9 +40,6 @@ def begin(
       default: folder where `--out` is not given; if empty, that of the experiment, its runs, horizon and seed.
       fixed: the options that may not change in a folder; if None, all but `out`.
       grows: whether runs may become more, so that horizon and seed alone are fixed and the default folder lacks runs.
-
-    Raises:
-      ValueError: what cannot be played, or why the folder cannot be had.
     """
     check_cases(cases)
     if grows:
@@ -62,11 +59,7 @@ def play(cases: Cases, folder: Path) -> dict[str, Result]:
 
 
 def _prepare(out: str, name: str, settings: dict[str, Any]) -> Path:
-    """The folder, new or that of an earlier run of the same settings, whole or stopped.
-
-    Raises:
-      ValueError: the folder cannot be written, or holds something else.
-    """
+    """The folder, new or that of an earlier run of the same settings, whole or stopped."""
     folder = Path(out)
     wanted = json.loads(json.dumps({"experiment": name, **settings}))  # as it will be read: a tuple becomes a list
     record = folder / "settings.json"

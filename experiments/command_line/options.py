@@ -59,11 +59,7 @@ class Quick:
     quick: bool = dataclasses.field(default=False, kw_only=True, metadata={"help": "to see that everything works:"})
 
     def __post_init__(self) -> None:
-        """Put the numbers there.
-
-        Raises:
-          ValueError: --quick beside other numbers.
-        """
+        """Put the numbers there."""
         defaults = {field.name: field.default for field in dataclasses.fields(self)}
         for name, value in self.QUICK.items() if self.quick else ():
             if getattr(self, name) not in (defaults[name], value):
@@ -83,11 +79,7 @@ class Simulation(Quick):
     out: str = option("", "folder for figures, tables and counts; default: results/NAME/, a folder for each setting")
 
     def key(self) -> jax.Array:
-        """The random key of the seed.
-
-        Raises:
-          ValueError: the seed is out of range.
-        """
+        """The random key of the seed."""
         if not 0 <= self.seed < 2**32:
             raise ValueError(f"seed: {self.seed} lies outside 0..2^32 - 1")
         return jax.random.key(self.seed)
@@ -118,11 +110,7 @@ def listed(text: str) -> list[str]:
 
 
 def names_in(text: str, flag: str, known: Sequence[str]) -> list[str]:
-    """The names that an option lists.
-
-    Raises:
-      ValueError: the option, the name that is not known, and those that are.
-    """
+    """The names that an option lists."""
     names = listed(text)
     for name in names:
         if name not in known:

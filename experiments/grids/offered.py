@@ -26,11 +26,7 @@ GRIDS: dict[str, dict[str, list[Any]]] = {
 
 
 def grid_of(policy: str, text: str) -> Grid:
-    """The policy's grid as the text gives it in TOML, or if that is empty the one on offer.
-
-    Raises:
-      ValueError: the option and what would be right.
-    """
+    """The policy's grid as the text gives it in TOML, or if that is empty the one on offer."""
     if policy not in jaxbandit.ALL:
         raise ValueError(f"--policy: {policy!r} is unknown; give one of {', '.join(jaxbandit.ALL)}")
     if policy not in GRIDS and not text:

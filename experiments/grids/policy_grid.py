@@ -54,11 +54,7 @@ class Grid:
         return entries
 
     def validate(self, scenarios: Iterable[Environment], where: str) -> None:
-        """Raise ValueError unless the policy takes all values for each of these environments.
-
-        Raises:
-          ValueError: `where` and the field, its value and what would be right.
-        """
+        """Raise ValueError unless the policy takes all values for each of these environments."""
         check = [variant.policy.validate for variant in self.variants() if hasattr(variant.policy, "validate")]
         for environment in scenarios:
             for validate in check:
@@ -70,9 +66,6 @@ class Grid:
 
 def make_grid(name: str, policy: type[Policy], table: dict[str, Any], where: str) -> Grid:
     """A grid from fields and their values, a list for an axis.
-
-    Raises:
-      ValueError: `where` and the field, and what would be right.
 
     >>> grid = make_grid("tv", jaxbandit.TVKLUCB, {"samples": ["arm", "state"], "scale": [1, 2], "exponent": 0.2}, "")
     >>> [variant.label for variant in grid.variants()][:3]

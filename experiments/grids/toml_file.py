@@ -40,11 +40,7 @@ class SweepFile(NamedTuple):
 
 
 def read(path: Path) -> SweepFile:
-    """What a TOML file asks for.
-
-    Raises:
-      ValueError: the file, the key, what is wrong with it and what would be right.
-    """
+    """What a TOML file asks for."""
     try:
         with open(path, "rb") as file:
             return _sweep_file(tomllib.load(file))

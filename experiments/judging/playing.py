@@ -16,7 +16,7 @@ from experiments.judging.failures import Failures
 from experiments.judging.judgement import Judgement
 from experiments.judging.policy_text import in_users_words
 from experiments.judging.settings import Settings
-from experiments.judging.spaces import Chapter, affordable, digest, middle
+from experiments.judging.spaces import Chapter, affordable, digest, middle, relabelled
 from experiments.reports.tables import Row
 from experiments.timing.stopwatch import time_case
 from jaxbandit import UCB1, Environment, Policy, Result, Uniform, stress, testing
@@ -43,9 +43,6 @@ def judge(
     Args:
       parts: of `chapters`.
       planned, left_out: of `cases`.
-
-    Raises:
-      KeyboardInterrupt: by Ctrl-C.
     """
     worst: list[tuple[Failures, Result]] | None = [] if importlib.util.find_spec("cmaes") else None
     if parts and worst is None:
@@ -107,9 +104,7 @@ def speed_rows(arms: Environment, policies: dict[str, Policy]) -> list[Row]:
 
 def _panel(part: Chapter) -> dict[str, Policy]:
     """The space's panel; one that is judged has there the label under which it is judged."""
-    panel = affordable(part.space.panel(), middle(part.space))
-    judged = {repr(policy): label for label, policy in part.policies.items()}
-    return {judged.get(repr(policy), label): policy for label, policy in panel.items()}
+    return relabelled(affordable(part.space.panel(), middle(part.space)), part.policies)
 
 
 def _worst(

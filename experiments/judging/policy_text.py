@@ -24,11 +24,7 @@ EXPRESSION = "<policy>"
 
 
 def policies_of(texts: Iterable[str]) -> dict[str, Any]:
-    """The policies by label, which is the expression; the whole text where two files have the same expression.
-
-    Raises:
-      ValueError: what is wrong, with the line of the user's file where it is that file which fails.
-    """
+    """The policies by label, which is the expression; the whole text where two files have the same expression."""
     by_label: dict[str, tuple[str, Any]] = {}
     for text in texts:
         label, policy = policy_of(text)
@@ -42,9 +38,6 @@ def policies_of(texts: Iterable[str]) -> dict[str, Any]:
 
 def policy_of(text: str) -> tuple[str, Any]:
     """The expression and its policy; a class is called.
-
-    Raises:
-      ValueError: what is wrong.
 
     >>> policy_of("KLUCB")
     ('KLUCB()', KLUCB(exploration=None, solver='halley', family=None, horizon=None, clock='round', memory=None))

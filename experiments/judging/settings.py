@@ -36,19 +36,11 @@ class Settings(Quick):
     out: str = option("", "folder for the report, tables and counts; default: results/judge/, one for each setting")
 
     def key(self, number: int) -> jax.Array:
-        """The random key of a part of the report.
-
-        Raises:
-          ValueError: the seed is out of range.
-        """
+        """The random key of a part of the report."""
         return jax.random.fold_in(Simulation(seed=self.seed).key(), number)
 
     def whole(self) -> Settings:
-        """The numbers with which is played.
-
-        Raises:
-          ValueError: the option, and what would be right.
-        """
+        """The numbers with which is played."""
         for name, (least, most) in RANGES.items():
             if not least <= (value := getattr(self, name)) <= most:
                 raise ValueError(f"--{name}: {value}; give {least} to {most}")

@@ -93,12 +93,14 @@ def affordable(panel: Mapping[str, Policy], arms: Environment, hours: bool = Tru
     return {label: policy for label, policy in panel.items() if label not in slow or (hours and policy == IMEDMC())}
 
 
-def refused(label: str, policy: Policy, arms: Environment, horizon: int = 2**31 - 1, plays: int = 1) -> str:
-    """Why a policy refuses arms of which `plays` are played a round, or nothing.
+def relabelled(panel: Mapping[str, Policy], policies: Mapping[str, Policy]) -> dict[str, Policy]:
+    """The panel; a policy of it that is among the others has there the label that it has among them."""
+    labels = {repr(policy): label for label, policy in policies.items()}
+    return {labels.get(repr(policy), label): policy for label, policy in panel.items()}
 
-    Raises:
-      ValueError: its `validate` fails otherwise than by a ValueError, with the user's line.
-    """
+
+def refused(label: str, policy: Policy, arms: Environment, horizon: int = 2**31 - 1, plays: int = 1) -> str:
+    """Why a policy refuses arms of which `plays` are played a round, or nothing."""
     try:
         check_task(label, policy, Task(arms, plays, horizon))
     except ValueError as error:
@@ -147,11 +149,7 @@ def chapters(policies: dict[str, Policy], space: Any, horizon: int, full: bool) 
 
 
 def space_from_text(text: str) -> Any:
-    """The space that an expression makes, with the names of `jaxbandit.stress`; None for an empty text.
-
-    Raises:
-      ValueError: it makes none.
-    """
+    """The space that an expression makes, with the names of `jaxbandit.stress`; None for an empty text."""
     if not text:
         return None
     names = {name: getattr(stress, name) for name in stress.__all__ if name.endswith("Space") and name != "Space"}

@@ -47,11 +47,7 @@ def python_of(package: Package, environments: str, python: str = "") -> str | No
 
 
 def make(folder: Path, requirements: tuple[str, ...]) -> str:
-    """The Python of a virtual environment with these requirements, which is made if it is not there.
-
-    Raises:
-      OSError: it cannot be made, for example without a network; the last line of what pip says.
-    """
+    """The Python of a virtual environment with these requirements, which is made if it is not there."""
     if not requirements:
         if importlib.util.find_spec("numba") is None:
             raise OSError('numba is not installed; pip install -e ".[bench]"')
@@ -86,11 +82,7 @@ def blocks(name: str, runs: int, job: Job, size: int) -> list[Job]:
 
 
 def play(package: Package, python: str, jobs: list[Job], folder: Path) -> None:
-    """Let the other Python play the jobs that have no file yet; Ctrl-C ends it, too, and keeps what is done.
-
-    Raises:
-      OSError: its process failed, and has said why.
-    """
+    """Let the other Python play the jobs that have no file yet; Ctrl-C ends it, too, and keeps what is done."""
     folder.mkdir(parents=True, exist_ok=True)
     put(folder / "jobs.json", json.dumps(jobs))
     left = sum(not (folder / f"{job['name']}.json").exists() for job in jobs)
@@ -101,11 +93,7 @@ def play(package: Package, python: str, jobs: list[Job], folder: Path) -> None:
 
 
 def read(folder: Path, jobs: list[Job]) -> Played:
-    """What the blocks of one policy have lost.
-
-    Raises:
-      ValueError: a file holds something else than its job.
-    """
+    """What the blocks of one policy have lost."""
     regret, seconds = [], 0.0
     for job in jobs:
         path = folder / f"{job['name']}.json"

@@ -46,11 +46,7 @@ def times(horizon: int) -> list[int]:
 
 
 def growth_of(result: Result, label: str, scenario: int = 0) -> Growth:
-    """(R(b) - R(a)) / (log b - log a) of every decade from a to b, run by run.
-
-    Raises:
-      ValueError: an end of a decade is not among the recorded rounds.
-    """
+    """(R(b) - R(a)) / (log b - log a) of every decade from a to b, run by run."""
     ends = np.array(decades(int(result.times[-1])))
     at = np.searchsorted(result.times, ends)
     if not (result.times[at] == ends).all():

@@ -41,9 +41,6 @@ def better(chain: np.ndarray, reward: np.ndarray, eta: float) -> np.ndarray:
     """The chain of lemma 3's proof: its rows are 1 - eta of those of `chain` and eta of others.
 
     The share of the rewards in the new relative values is halved until every row can be balanced.
-
-    Raises:
-      ArithmeticError: it was halved 60 times, which lemma 3 excludes.
     """
     mean, values = chains.stationary(chain) @ reward, chains.relative_values(chain, reward)
     top = np.isclose(values, values.max(), rtol=0, atol=1e-12)

@@ -95,11 +95,7 @@ def gaps(environment: MarkovEnvironment) -> np.ndarray:
 
 
 def unit_numbers(name: str, value: ArrayLike, arms: int = 0, *, ends: bool) -> np.ndarray:
-    """`value` in float64: a number in [0, 1], or in (0, 1) without `ends`; with `arms`, or one for each arm.
-
-    Raises:
-      ValueError: it is something else.
-    """
+    """`value` in float64: a number in [0, 1], or in (0, 1) without `ends`; with `arms`, or one for each arm."""
     try:
         array = as_floats(name, value)
     except ValueError:
@@ -112,11 +108,7 @@ def unit_numbers(name: str, value: ArrayLike, arms: int = 0, *, ends: bool) -> n
 
 
 def rounds(times: ArrayLike) -> np.ndarray:
-    """`times` [T] in float64.
-
-    Raises:
-      ValueError: they are not rounds of at least 1.
-    """
+    """`times` [T] in float64."""
     array = as_floats("times", times)
     if array.ndim != 1 or not array.size or not (array >= 1).all() or not np.isfinite(array).all():
         raise ValueError(f"times: {excerpt(times)} are not rounds [T] of at least 1")
@@ -124,11 +116,7 @@ def rounds(times: ArrayLike) -> np.ndarray:
 
 
 def transitions(environment: MarkovEnvironment) -> np.ndarray:
-    """The transitions [K, S, S].
-
-    Raises:
-      ValueError: the environment has none, or its arms are not rested arms that show their states.
-    """
+    """The transitions [K, S, S]."""
     check_environment(environment)
     if declares(environment).problem != "rested":
         raise ValueError(
@@ -141,11 +129,7 @@ def transitions(environment: MarkovEnvironment) -> np.ndarray:
 
 
 def irreducible(environment: MarkovEnvironment) -> np.ndarray:
-    """The transitions [K, S, S] of irreducible arms.
-
-    Raises:
-      ValueError: as `transitions`, or an arm is not irreducible.
-    """
+    """The transitions [K, S, S] of irreducible arms."""
     transition = transitions(environment)
     for arm, rows in enumerate(transition):
         if chains.recurrent_classes(rows) != [list(range(len(rows)))]:
@@ -156,11 +140,7 @@ def irreducible(environment: MarkovEnvironment) -> np.ndarray:
 
 
 def two_state_arms(environment: MarkovEnvironment) -> list[TwoState]:
-    """The arms, the better state second.
-
-    Raises:
-      ValueError: more than two states, arms that pay differently, or an arm that is not irreducible.
-    """
+    """The arms, the better state second."""
     transition, reward = irreducible(environment), np.asarray(environment.reward, float)
     if transition.shape[1] != 2:
         raise ValueError(f"environment: {transition.shape[1]} states; this bound is for arms with two")
@@ -171,11 +151,7 @@ def two_state_arms(environment: MarkovEnvironment) -> list[TwoState]:
 
 
 def shared_rewards(environment: MarkovEnvironment) -> np.ndarray:
-    """The rewards [S] of every arm.
-
-    Raises:
-      ValueError: arms pay differently.
-    """
+    """The rewards [S] of every arm."""
     reward = np.asarray(environment.reward, float)
     if (reward != reward[0]).any():
         raise ValueError("environment: arms pay differently in the same state; this bound assumes equal rewards")

@@ -210,11 +210,7 @@ def _tiny(values: Array) -> float:
 
 
 def _within(family: Bernoulli | Poisson | Exponential, reward: np.ndarray) -> None:
-    """Raise ValueError unless all rewards lie in the range of the family's means.
-
-    Raises:
-      ValueError: the least or largest reward, and the range.
-    """
+    """Raise ValueError unless all rewards lie in the range of the family's means."""
     low, high = family.range
     values = np.asarray(reward, float)
     if values.size and (values.min() < low or values.max() > high):

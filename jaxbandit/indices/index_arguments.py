@@ -15,11 +15,7 @@ Paid = Literal["arrival", "present"]  # whether the state moved to pays, or the 
 
 
 def checked_rows(name: str, rows: ArrayLike) -> np.ndarray:
-    """Transitions [K, S, S] in float64.
-
-    Raises:
-      ValueError: with the name: another shape, or rows that are not probabilities.
-    """
+    """Transitions [K, S, S] in float64."""
     array = finite(name, rows)
     if array.ndim != 3 or array.shape[1] != array.shape[2] or 0 in array.shape:
         raise ValueError(f"{name}: shape {array.shape} is not [K, S, S]")
@@ -27,11 +23,7 @@ def checked_rows(name: str, rows: ArrayLike) -> np.ndarray:
 
 
 def checked_reward(reward: ArrayLike, arms: int, states: int, name: str = "reward") -> np.ndarray:
-    """Rewards [K, S] in float64, from [S] or [K, S].
-
-    Raises:
-      ValueError: with the name: another shape, or not numbers.
-    """
+    """Rewards [K, S] in float64, from [S] or [K, S]."""
     array = finite(name, reward)
     if array.shape not in ((states,), (arms, states)):
         raise ValueError(f"{name}: shape {array.shape} is neither [S] = ({states},) nor [K, S] = ({arms}, {states})")
@@ -41,11 +33,7 @@ def checked_reward(reward: ArrayLike, arms: int, states: int, name: str = "rewar
 def known_arms(
     active: ArrayLike, passive: ArrayLike, reward: ArrayLike, passive_reward: ArrayLike | None, paid: Paid
 ) -> KnownArms:
-    """The arms with these rows and rewards; a passive reward of None means 0.
-
-    Raises:
-      ValueError: the argument and what is wrong with it.
-    """
+    """The arms with these rows and rewards; a passive reward of None means 0."""
     choice("paid", paid, get_args(Paid))
     played, left = checked_rows("active", active), checked_rows("passive", passive)
     if played.shape != left.shape:

@@ -77,11 +77,7 @@ def relaxation(
 
 
 def relaxation_of(arms: KnownArms, plays: int) -> Relaxation:
-    """`relaxation` of known arms.
-
-    Raises:
-      ValueError: the argument and what is wrong with it.
-    """
+    """`relaxation` of known arms."""
     from scipy.optimize import linprog  # half a second, which an import of the package need not take
 
     number, states = arms.earned.shape

@@ -75,11 +75,7 @@ def whittle(
 
 
 def whittle_of(arms: KnownArms, discount: float | None = None) -> WhittleIndices:
-    """`whittle` of known arms.
-
-    Raises:
-      ValueError: the argument and what is wrong with it.
-    """
+    """`whittle` of known arms."""
     factor = None if discount is None else number("discount", discount, 0, 1, below=True)
     indices = []
     for arm, (active, passive, earned, kept) in enumerate(zip(*arms.moves, strict=True)):

@@ -69,11 +69,7 @@ class Delayed(Wrapper):
 
 
 def checked_delay(delay: int, batch: int, horizon: int) -> tuple[int, int]:
-    """Return the delay and the batch size, checked.
-
-    Raises:
-      ValueError: one of them is not a number of rounds, or no feedback would reach the policies within the horizon.
-    """
+    """Return the delay and the batch size, checked."""
     delay, batch = integer("delay", delay, 0, LARGEST_INTEGER), integer("batch", batch, 1, LARGEST_INTEGER)
     if (delay or batch > 1) and delay + batch > horizon:
         name = "delay" if delay else "batch"

@@ -171,9 +171,6 @@ def pieces(
 
     Returns:
       Results with only the times recorded since the last one.
-
-    Raises:
-      KeyboardInterrupt: stopped before anything was played.
     """
     played = played_before = 0 if resume is None else resume.rounds
     plan = make_plan(request, chunk, tile, devices)

@@ -49,11 +49,7 @@ def make_plan(
     tile: int | None,
     devices: Sequence[jax.Device] | None,
 ) -> Plan:
-    """The division of a request's work.
-
-    Raises:
-      ValueError: chunk, tile or devices are invalid.
-    """
+    """The division of a request's work."""
     chunk = None if chunk is None else integer("chunk", chunk, 1, LARGEST_INTEGER)
     tile = None if tile is None else integer("tile", tile, 1, LARGEST_INTEGER)
     if devices is not None and not (

@@ -206,11 +206,7 @@ def rewards_table(rewards: ArrayLike, draw: bool = False) -> ChangingArms:
 
 
 def check_budget(budget: float, horizon: int, arms: int) -> float:
-    """Return the variation budget as a number.
-
-    Raises:
-      ValueError: the budget is below 1/K, or the arms cannot spend it.
-    """
+    """Return the variation budget as a number."""
     budget = number("budget", budget)
     if not 1 / arms <= budget <= horizon / arms:
         raise ValueError(

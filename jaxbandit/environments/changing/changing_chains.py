@@ -168,11 +168,7 @@ def changing_markov(
 
 
 def _of_segment(number: int, matrices: np.ndarray) -> np.ndarray:
-    """The matrices [K, S, S] of a segment, checked.
-
-    Raises:
-      ValueError: what is wrong with them, and in which segment.
-    """
+    """The matrices [K, S, S] of a segment, checked."""
     try:
         return recurrent(matrices)
     except ValueError as error:

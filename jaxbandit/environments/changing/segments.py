@@ -72,11 +72,7 @@ class Segments:
 
 
 def check_horizon(task: Task, horizon: int | Array | None) -> None:
-    """Raise ValueError for a task whose horizon is not that of the arms.
-
-    Raises:
-      ValueError: both horizons.
-    """
+    """Raise ValueError for a task whose horizon is not that of the arms."""
     if horizon is not None and int(horizon) != task.horizon:
         raise ValueError(
             f"horizon: the arms were made for {int(horizon):,} rounds, and {task.horizon:,} will be played; make them "
@@ -107,9 +103,6 @@ def starts_of(breaks: ArrayLike, levels: str, count: int, horizon: int | None) -
       breaks: [B], increasing, from 2.
       levels: the name of the argument that has `count` entries, one for each segment.
       horizon: None or a number of rounds, beyond the last break.
-
-    Raises:
-      ValueError: what is wrong with them.
     """
     as_floats("breaks", breaks)
     rounds = np.asarray(breaks)

@@ -183,11 +183,7 @@ def uniform(low: ArrayLike, high: ArrayLike) -> IndependentArms:
 
 
 def _numbers(name: str, values: ArrayLike, low: float = -np.inf, high: float = np.inf) -> np.ndarray:
-    """One number for each arm, [K] in float64.
-
-    Raises:
-      ValueError: the name and what is wrong with the values.
-    """
+    """One number for each arm, [K] in float64."""
     array = finite(name, values)
     if array.ndim != 1 or len(array) < 2:
         raise ValueError(f"{name}: shape {array.shape} is not [K] with at least 2 arms")

@@ -39,9 +39,6 @@ def beta_log_odds(a: float, b: float) -> np.ndarray:
 
     First where u < 1/2, then where u > 1/2; on the n-th piece polynomials, from power 0 up, of the distance of
     2 |log-odds of u| from n + 1/2. The function is smooth, and straight in both tails, with slopes 1/a and 1/b.
-
-    Raises:
-      ValueError: the polynomials are not as exact as floats: within 1e-7 times size and slope of the function.
     """
     nodes = np.cos(np.pi * (np.arange(DEGREE + 1) + 0.5) / (DEGREE + 1)) / 2
     between = np.linspace(-0.5, 0.5, 21)

@@ -182,20 +182,12 @@ def decision_process(
 
 
 def rounds_of(steps: int | None, states: int) -> int | None:
-    """Return `steps`, the length of an episode, if a process with this many states can have it.
-
-    Raises:
-      ValueError: what is wrong with `steps` (see `decision_process`).
-    """
+    """Return `steps`, the length of an episode, if a process with this many states can have it."""
     return None if steps is None else integer("steps", steps, 1, MOST_VALUES // states)
 
 
 def first_law(initial_state: int | ArrayLike, states: int) -> np.ndarray:
-    """The law [S] of the first state.
-
-    Raises:
-      ValueError: what is wrong with `initial_state` (see `decision_process`).
-    """
+    """The law [S] of the first state."""
     array = as_floats("initial_state", initial_state)
     if array.shape == (states,):
         return stochastic("initial_state", finite("initial_state", initial_state))

@@ -201,11 +201,7 @@ def as_decision_process(
 
 
 def _probability(name: str, value: float, parts: int = 1) -> float:
-    """Return a probability that can be drawn, also when it is split into this many equal parts.
-
-    Raises:
-      ValueError: it cannot; the message has its name.
-    """
+    """Return a probability that can be drawn, also when it is split into this many equal parts."""
     probability = number(name, value, 0, 1)
     chains.thresholds([1 - probability, *[probability / parts] * parts], name)
     return probability

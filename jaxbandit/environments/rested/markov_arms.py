@@ -199,11 +199,7 @@ def markov(transition: ArrayLike, reward: ArrayLike, *, initial_state: InitialSt
 
 
 def recurrent(transition: ArrayLike) -> np.ndarray:
-    """Return the transition matrices of K arms with one recurrent class each, [K, S, S] in float64.
-
-    Raises:
-      ValueError: what is wrong with `transition` (see `markov`).
-    """
+    """Return the transition matrices of K arms with one recurrent class each, [K, S, S] in float64."""
     rows = finite("transition", transition)
     if rows.ndim != 3 or rows.shape[1] != rows.shape[2] or rows.shape[1] < 2:
         raise ValueError(f"transition: shape {rows.shape} is not [K, S, S] with S >= 2")
@@ -221,11 +217,7 @@ def recurrent(transition: ArrayLike) -> np.ndarray:
 
 
 def rewards_of(reward: ArrayLike, arms: int, states: int) -> np.ndarray:
-    """Return the reward of each state of each arm, [K, S] in float64.
-
-    Raises:
-      ValueError: what is wrong with `reward` (see `markov`).
-    """
+    """Return the reward of each state of each arm, [K, S] in float64."""
     rewards = finite("reward", reward)
     if rewards.shape not in ((states,), (arms, states)):
         raise ValueError(f"reward: shape {rewards.shape} is neither [S] = ({states},) nor [K, S] = ({arms}, {states})")
@@ -240,11 +232,7 @@ def initial_thresholds(law: np.ndarray) -> np.ndarray:
 
 
 def initial_law(initial_state: InitialState, transition: np.ndarray) -> np.ndarray:
-    """The law [K, S] of each arm's state before its first play, of arms with these matrices [K, S, S].
-
-    Raises:
-      ValueError: what is wrong with `initial_state` (see `markov`).
-    """
+    """The law [K, S] of each arm's state before its first play, of arms with these matrices [K, S, S]."""
     arms, states = transition.shape[:2]
     check_initial(initial_state, arms, states)
     if isinstance(initial_state, str):
@@ -253,11 +241,7 @@ def initial_law(initial_state: InitialState, transition: np.ndarray) -> np.ndarr
 
 
 def check_initial(initial_state: InitialState, arms: int, states: int) -> None:
-    """Raise ValueError unless these are states before the first play of K = `arms` arms with S = `states` states.
-
-    Raises:
-      ValueError: what is wrong with `initial_state` (see `markov`).
-    """
+    """Raise ValueError unless these are states before the first play of K = `arms` arms with S = `states` states."""
     if isinstance(initial_state, str):
         if initial_state != "stationary":
             raise ValueError(f'initial_state: {excerpt(initial_state)} is neither an integer nor "stationary"')

@@ -16,10 +16,7 @@ from jaxbandit.environments.restless_bandits.restless_arms import RestlessArms, 
 from jaxbandit.indices.relaxed import relaxation_of
 from jaxbandit.known_arms import KnownArms
 
-MOST_STATES, MOST_MOVES = (
-    1024,
-    2**23,
-)  # for joint states and entries up to these the best policy is computed
+MOST_STATES, MOST_MOVES = 1024, 2**23  # for joint states and entries up to these the best policy is computed
 DIGITS = 12  # of the comparator: those in which one version of a solver agrees with the next
 
 

@@ -16,7 +16,7 @@ from jaxbandit.divergences import DISTANCES, Distance, farthest_pair
 from jaxbandit.fast import computed_once, where_needed
 from jaxbandit.policies.chains.estimated_rows import estimates, left
 from jaxbandit.policies.chains.upper_on_demand import Uppers, largest_upper, no_uppers
-from jaxbandit.policies.parts.memory import ChainMemory, sample_mean
+from jaxbandit.policies.parts.memory import ChainMemory, Transitions
 
 TOGETHER = 64  # of `where_needed`: an arm has many numbers, and XLA loops over lanes only if there are many lanes
 
@@ -85,7 +85,7 @@ def renewed(
     arms = feedback.arms
     counts, states, reward = (leaf[arms] for leaf in (seen.counts, seen.states, seen.reward))
     rows = computed_once(estimates(counts, unvisited))
-    mean, plays = sample_mean(sum(counts[:, s] for s in range(counts.shape[1])), reward)  # type: ignore[arg-type]
+    mean, plays = Transitions(counts, states, reward).mean_and_plays()
     places = jnp.arange(counts.shape[1])[None]
     departed = left(counts)
     departures = total(jnp.where(places == states[:, None], departed, 0))

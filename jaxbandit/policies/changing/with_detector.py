@@ -165,11 +165,7 @@ def _along(over: Array, leaf: Array) -> Array:
 
 
 def _check_memory(policy: Policy, task: Task, local: bool) -> None:
-    """Raise ValueError for a policy whose memory a restart cannot reset, or which needs one round for all arms.
-
-    Raises:
-      ValueError: what it remembers.
-    """
+    """Raise ValueError for a policy whose memory a restart cannot reset, or which needs one round for all arms."""
     name, (arms, states) = type(policy).__name__, task.reward.shape
 
     def initial_state(arms: int) -> State:

@@ -24,31 +24,19 @@ ARMS: tuple[Problem, ...] = ("rested", "restarting", "restless", "observed", "ch
 def number(
     policy: Any, name: str, low: float = -LARGEST, high: float = LARGEST, *, above: bool = False, below: bool = False
 ) -> None:
-    """Check that the field `name` is one finite number in [low, high]; not low if `above`, not high if `below`.
-
-    Raises:
-      ValueError: the field's name, its value and the range.
-    """
+    """Check that the field `name` is one finite number in [low, high]; not low if `above`, not high if `below`."""
     if isinstance(getattr(policy, name), bool | np.bool_):
         raise ValueError(f"{name}: {getattr(policy, name)} is not a number")
     arguments.number(name, getattr(policy, name), low, high, above=above, below=below, hint=GRID)
 
 
 def choice(policy: Any, name: str, choices: tuple[str, ...]) -> None:
-    """Raise ValueError unless the field `name` is one of `choices`.
-
-    Raises:
-      ValueError: the field's name, its value and the choices.
-    """
+    """Raise ValueError unless the field `name` is one of `choices`."""
     arguments.choice(name, getattr(policy, name), choices)
 
 
 def truth(policy: Any, name: str) -> None:
-    """Raise ValueError unless the field `name` is True or False.
-
-    Raises:
-      ValueError: the field's name and its value.
-    """
+    """Raise ValueError unless the field `name` is True or False."""
     arguments.truth(name, getattr(policy, name))
 
 
@@ -58,9 +46,6 @@ def suits(policy: Any, task: Task, problems: Sequence[Problem] = ARMS, rewards: 
     Args:
       problems: those that the policy plays; by default all but decision processes.
       rewards: the interval in which rewards must lie where they have no finite table; None if the policy needs a table.
-
-    Raises:
-      ValueError: the problems that the policy plays, and that of the task.
     """
     name, declared = type(policy).__name__, declares(task.environment).problem
     if declared not in problems:
@@ -93,11 +78,7 @@ def suits(policy: Any, task: Task, problems: Sequence[Problem] = ARMS, rewards: 
 
 
 def paid_to(policy: Any, task: Task, which: Paid) -> None:
-    """Raise ValueError unless the arms that pay, all or those played, are the ones that the policy assumes.
-
-    Raises:
-      ValueError: the arms that should pay, and those that do.
-    """
+    """Raise ValueError unless the arms that pay, all or those played, are the ones that the policy assumes."""
     arguments.choice("paid", which, get_args(Paid))
     if (paying := declares(task.environment).paid) != which:
         kinds = {"played": "the arms that are played pay", "all": "all arms pay, played or not"}
@@ -105,22 +86,14 @@ def paid_to(policy: Any, task: Task, which: Paid) -> None:
 
 
 def of_arms(policy: Any, name: str, arms: int) -> None:
-    """Raise ValueError unless the field `name` is one number, or one for each arm, [K].
-
-    Raises:
-      ValueError: the field's name and what is wrong with it.
-    """
+    """Raise ValueError unless the field `name` is one number, or one for each arm, [K]."""
     shape = arguments.finite(name, getattr(policy, name)).shape
     if shape not in ((), (arms,)):
         raise ValueError(f"{name}: shape {shape} is neither a number nor [K] = ({arms},)")
 
 
 def one_play(policy: Any, task: Task) -> None:
-    """Raise ValueError for more than one play a round, of a policy whose source has no rule for more.
-
-    Raises:
-      ValueError: the number of plays.
-    """
+    """Raise ValueError for more than one play a round, of a policy whose source has no rule for more."""
     if task.plays > 1:
         raise ValueError(f"{type(policy).__name__} plays one arm a round, and plays is {task.plays}; use plays=1")
 
@@ -129,9 +102,6 @@ def horizon(policy: Any, task: Task) -> None:
     """Raise ValueError unless the field `horizon` is None, or positive and at least the horizon of the task.
 
     A `Task` without a horizon fits every field.
-
-    Raises:
-      ValueError: both horizons.
     """
     if policy.horizon is None:
         return
@@ -152,9 +122,6 @@ def given_or_follows(policy: Any, task: Task, numbers: dict[str, Any], sources: 
     Args:
       numbers: fields by name, None if they are to be computed from the sources.
       sources: fields by name; all are needed if a number is None, and none if all numbers are given.
-
-    Raises:
-      ValueError: the field and what to give; or a source that is not positive.
     """
     left_out = [name for name, value in numbers.items() if value is None]
     for name, value in sources.items():
@@ -174,9 +141,6 @@ def family(policy: Any, task: Task) -> None:
     """Raise ValueError unless the field `family` is None or a family with the task's rewards.
 
     Rewards without a finite table must lie in the family's range, or in [0, 1] if the field is None.
-
-    Raises:
-      ValueError: the field and what is wrong with it, from `suits`, or from the family's own `validate`.
     """
     if policy.family is None:
         return suits(policy, task, rewards=(0.0, 1.0))
@@ -200,9 +164,6 @@ def memory(policy: Any, task: Task, states: int | None = None) -> None:
 
     Args:
       states: the largest number of states for which the policy can forget; None for any number.
-
-    Raises:
-      ValueError: the field's name and what is wrong with it.
     """
     field = policy.memory
     if field is None:
@@ -224,11 +185,7 @@ def memory(policy: Any, task: Task, states: int | None = None) -> None:
 
 
 def laws(policy: Any, name: str, shape: tuple[int, ...]) -> None:
-    """Raise ValueError unless the field `name` has this shape, and probabilities that sum to 1 along its last axis.
-
-    Raises:
-      ValueError: the field's name and what is wrong with it.
-    """
+    """Raise ValueError unless the field `name` has this shape, and probabilities that sum to 1 along its last axis."""
     array = as_floats(name, getattr(policy, name))
     if array.shape != shape:
         raise ValueError(f"{name}: shape {array.shape} is not {shape}")

@@ -216,11 +216,7 @@ class RecentSums(NamedTuple):
 
 
 def check_window(name: str, length: Any, task: Task) -> None:
-    """Raise ValueError unless the window is a positive integer, at most the horizon.
-
-    Raises:
-      ValueError: the name and what is wrong with it.
-    """
+    """Raise ValueError unless the window is a positive integer, at most the horizon."""
     if not isinstance(length, int | np.integer):
         raise ValueError(f"{name}: {arguments.excerpt(length)} is not an integer; a window is a number of rounds")
     arguments.integer(name, length, 1)

@@ -23,9 +23,6 @@ def laws_of(name: str, arms: Any, what: str, problems: tuple[Problem, ...]) -> K
     Args:
       name: the argument's name, and `what` it must be, for errors.
       problems: the problems for which the policy's formula holds.
-
-    Raises:
-      ValueError: the environment has no known laws, or another problem.
     """
     has(name, arms, what, "known")
     laws, kind = members.known(arms), declares(arms).problem

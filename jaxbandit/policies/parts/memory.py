@@ -207,11 +207,7 @@ def unit_reward(reward: Array) -> Array:
 
 
 def needs_states(reward: Array) -> Array:
-    """Return rewards [K, S], for a policy that identifies rewards by their states.
-
-    Raises:
-      ValueError: there are no states.
-    """
+    """Return rewards [K, S], for a policy that identifies rewards by their states."""
     if reward.shape[-1] == 0:
         raise ValueError(
             "reward: a table [K, 0] has no states, and this policy identifies rewards by them; give [K, S], the "

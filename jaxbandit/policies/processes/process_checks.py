@@ -17,9 +17,6 @@ def communicating(policy: Any, task: Task, *kinds: Kind) -> None:
 
     Args:
       kinds: those that the policy plays (see `decision_processes.Structure`); "ergodic" and "communicating" by default.
-
-    Raises:
-      ValueError: what the policy plays, and which states cannot be reached.
     """
     checks.suits(policy, task, checks.PROCESSES)
     if members.transition(task.environment) is None:

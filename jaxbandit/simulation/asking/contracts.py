@@ -16,11 +16,7 @@ from jaxbandit.members import declares
 
 
 def check_contract(where: str, thing: Any, methods: tuple[str, ...], kind: str) -> None:
-    """Raise ValueError unless the object has these methods.
-
-    Raises:
-      ValueError: the argument, and the missing methods.
-    """
+    """Raise ValueError unless the object has these methods."""
     if isinstance(thing, type):
         raise ValueError(f"{where}: {thing.__name__} is a class; give {thing.__name__}()")
     if (old_form := members.replaced(thing)) is not None:
@@ -46,11 +42,7 @@ def check_declares(where: str, environment: Any) -> None:
 
 
 def check_leaves(where: str, thing: Any) -> None:
-    """Raise ValueError unless the object is a pytree of numbers.
-
-    Raises:
-      ValueError: the argument, the field and what is wrong with it.
-    """
+    """Raise ValueError unless the object is a pytree of numbers."""
     try:
         leaves, _ = jax.tree_util.tree_flatten_with_path(thing, is_leaf=lambda part: isinstance(part, Iterator))
     except ValueError:  # JAX sorts the keys of a dict
@@ -76,11 +68,7 @@ def _fits(array: np.ndarray) -> bool:
 
 
 def check_task(where: str, policy: Any, task: Task) -> None:
-    """Raise ValueError for a task that the policy's `validate` rejects, or if its `init` takes too few arguments.
-
-    Raises:
-      ValueError: the argument, and the message of `validate`.
-    """
+    """Raise ValueError for a task that the policy's `validate` rejects, or if its `init` takes too few arguments."""
     if declares(task.environment).pairing == "shared" and not _takes_states(policy):
         raise ValueError(
             f"{where}: {type(policy).__name__} is for arms with states of their own; the arms of {task.name} share one "
@@ -90,11 +78,7 @@ def check_task(where: str, policy: Any, task: Task) -> None:
 
 
 def validate(where: str, thing: Any, task: Task) -> None:
-    """Raise ValueError for a task that the `validate` of the policy or environment rejects.
-
-    Raises:
-      ValueError: the argument, and the message of `validate`.
-    """
+    """Raise ValueError for a task that the `validate` of the policy or environment rejects."""
     try:
         members.validate(thing, task)
     except ValueError as error:

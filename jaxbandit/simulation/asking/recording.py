@@ -39,9 +39,6 @@ def recorders_of(record: Record | None, labels: Sequence[str], declared: Sequenc
 
     Args:
       declared: the names of the environment's own records.
-
-    Raises:
-      ValueError: a name is not allowed, a label is not a policy's, or a function cannot be called.
     """
     recorders: Recorders = {label: {} for label in labels}
     if record is None:
@@ -88,9 +85,6 @@ def recorder_programs(
     Args:
       environment_state, states: the shapes of the environment's and each policy's state.
       policies: stacked, leaves with variants as their first axis.
-
-    Raises:
-      ValueError: a recorder cannot be traced, or returns something other than one array of numbers.
     """
     programs: dict[str, dict[str, Program]] = {label: {} for label in recorders}
     for label, of_label in recorders.items():

@@ -106,11 +106,7 @@ def check(
     batch: int = 1,
     record: Record | None = None,
 ) -> Request:
-    """The arguments of `simulate` as a `Request`.
-
-    Raises:
-      ValueError: the argument, what is wrong with it and how to correct it.
-    """
+    """The arguments of `simulate` as a `Request`."""
     named = environments_of(scenarios)
     reward = rewards_of(named)
     arms = reward.shape[1]

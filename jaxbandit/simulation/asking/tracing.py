@@ -76,9 +76,6 @@ def environment_program(where: str, environment: Any, size: Size) -> Program:
     Args:
       where: the argument, for errors.
       environment: one, as shapes.
-
-    Raises:
-      ValueError: a method fails, or returns what `simulate` cannot use.
     """
     return _of(_environment, where, environment, size)
 
@@ -91,9 +88,6 @@ def policy_program(where: str, policy: Any, size: Size, shown: EnvironmentShapes
       policy: one, as shapes.
       shown: of the environment.
       shuffle: whether arms are reordered.
-
-    Raises:
-      ValueError: a method fails, or returns what `simulate` cannot use.
     """
     optional = ((name, getattr(shown.feedback, name)) for name in Feedback._field_defaults)
     fields = tuple((name, shape) for name, shape in optional if shape is not None)
@@ -233,9 +227,6 @@ def _settled(method: str, initial: Any, following: Any, again: Callable[[Any], A
     Args:
       initial, following: the states before and after the first round.
       again: a function from the state before a round to the state after it.
-
-    Raises:
-      MethodError: a round changes the state's form, a shape or a type.
     """
     _check_form(method, initial, following)
     settled = jax.tree.map(

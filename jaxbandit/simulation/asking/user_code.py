@@ -80,9 +80,6 @@ def traced_text(function: Callable[..., Any], arguments: Sequence[Any]) -> tuple
     Args:
       function: of arrays.
       arguments: arrays or their shapes.
-
-    Raises:
-      ValueError: it calls back into Python, whose computation is not in the jaxpr.
     """
     fresh = jax.make_jaxpr(lambda *arguments: function(*arguments), return_shape=True)  # a new function has no trace
     closed, returned = fresh(*arguments)

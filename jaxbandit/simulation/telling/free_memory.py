@@ -19,9 +19,6 @@ def check_memory(argument: str, requests: list[Request], playing: bool) -> None:
     Args:
       argument: the argument to name in the error.
       playing: whether they are played now, so that the carry of the runs is in memory, too.
-
-    Raises:
-      ValueError: the memory needed, what needs it, and the cure.
     """
     free = free_bytes()
     results = sum(bytes_of_result(request) for request in requests)
