@@ -112,7 +112,6 @@ def test_the_contract_notices_wrong_stays():
 
 def test_whittle_of_arms_that_all_pay_is_known_for_circles():
     """The published indices (Avrachenkov and Borkar 2022): -1/2, 1/2, 1, -1; a cost lowers an arm's by itself."""
-    np.testing.assert_allclose(Whittle.of(circular(2)).indices, [[-0.5, 0.5, 1, -1]] * 2, atol=1e-12)
     dear = Whittle.of(circular(2, cost=[0.25, 0.0])).indices
     np.testing.assert_allclose(dear, [[-0.75, 0.25, 0.75, -1.25], [-0.5, 0.5, 1, -1]], atol=1e-12)
 

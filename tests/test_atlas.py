@@ -124,13 +124,6 @@ def test_chains(name):
     np.testing.assert_array_equal(atlas[name].make(initial_state=1).initial[:, 1], 1)
 
 
-def test_chains_that_begin_settled():
-    for name in ("best20", "scenario 3", "i.i.d. scenario 3"):
-        settled = atlas[name].make(initial_state="stationary")
-        laws = [law(moves) for moves in np.asarray(settled.transition)]
-        np.testing.assert_allclose(settled.initial, laws, rtol=1e-9)
-
-
 def test_independent_rewards_of_three_values():
     expected = [[law(moves)] * 3 for moves in np.array(THREE_STATES["scenario 3"])]
     arms = atlas["i.i.d. scenario 3"].arms

@@ -66,9 +66,16 @@ def throw(group: str, examples: int) -> None:
         name = data.draw(st.sampled_from(sorted(known)), label="function")
         call = known[name]
         replaced = data.draw(st.lists(st.sampled_from(sorted(call.arguments)), min_size=1, max_size=2, unique=True))
-        wrong = lambda item: st.sampled_from(bad_input.wrong_things(call.arguments[item], call.compiled))
-        things = {item: data.draw(wrong(item)) for item in replaced}
-        change = lambda: {item: bad_input.make_wrong(thing, call.arguments[item]) for item, thing in things.items()}
+        things = {
+            argument: data.draw(st.sampled_from(bad_input.wrong_things(call.arguments[argument], call.compiled)))
+            for argument in replaced
+        }
+
+        def change() -> dict[str, Any]:
+            return {
+                argument: bad_input.make_wrong(thing, call.arguments[argument]) for argument, thing in things.items()
+            }
+
         fault = bad_input.fault(call, change)
         assert fault is None, f"{name} with {things}: {fault}"
 
