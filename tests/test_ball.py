@@ -2,7 +2,6 @@
 
 from functools import partial
 
-import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -408,15 +407,12 @@ def test_solvers_agree():
     np.testing.assert_allclose(*pair, rtol=0, atol=2e-6)
 
 
-class Shapes(chex.TestCase):
-    def test_jit(self):
-        """Chains, rewards, states and radii broadcast against each other; nothing is compiled."""
-        chain = jnp.full((1, 4, 3, 3), 1 / 3)
-        values, state, radius = jnp.arange(3.0), jnp.array([0, 1, 2, 0]), jnp.full((2, 1), 0.1)
-        maximum, row = jax.eval_shape(jax.jit(kl_ball_max), chain[0, :, 0], values[None], radius[0])
-        chex.assert_shape(maximum, (4,))
-        chex.assert_shape(row, (4, 3))
-        for bound in (stationary_mean_upper, stationary_mean_lower):
-            mean = jax.eval_shape(jax.jit(bound), chain, values[None, None], state[None], radius)
-            chex.assert_shape(mean, (2, 4))
-            assert mean.dtype == maximum.dtype == row.dtype == jnp.float32
+def test_shapes():
+    """Chains, rewards, states and radii broadcast against each other; nothing is compiled."""
+    chain = jnp.full((1, 4, 3, 3), 1 / 3)
+    values, state, radius = jnp.arange(3.0), jnp.array([0, 1, 2, 0]), jnp.full((2, 1), 0.1)
+    maximum, row = jax.eval_shape(jax.jit(kl_ball_max), chain[0, :, 0], values[None], radius[0])
+    assert maximum.shape == (4,) and row.shape == (4, 3)
+    for bound in (stationary_mean_upper, stationary_mean_lower):
+        mean = jax.eval_shape(jax.jit(bound), chain, values[None, None], state[None], radius)
+        assert mean.shape == (2, 4) and mean.dtype == maximum.dtype == row.dtype == jnp.float32

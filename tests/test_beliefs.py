@@ -179,12 +179,9 @@ def test_beliefs_are_those_of_a_loop(passive):
         expected[played] = np.eye(3)[view]
 
 
-@pytest.mark.parametrize(
-    ("transition", "emission", "words"),
-    [(TWO, (0.2, 0.7), {"": 0.3666666667, "0110": 0.3801433094, "111": 0.5560288809}), (THREE, (0.1, 0.5, 0.9), {})],
-)
-def test_hidden_beliefs(transition, emission, words):
-    """Against the vectors, and against the sum over all hidden paths for every word of up to five symbols."""
+@pytest.mark.parametrize(("transition", "emission"), [(TWO, (0.2, 0.7)), (THREE, (0.1, 0.5, 0.9))])
+def test_hidden_beliefs(transition, emission):
+    """Against the sum over all hidden paths for every word of up to five symbols."""
     arms = hidden([transition] * 2, [emission] * 2, initial_state="stationary")
     policy = HiddenMyopic.of(arms)
     law = chains.stationary(transition)
@@ -193,7 +190,6 @@ def test_hidden_beliefs(transition, emission, words):
     def probability(word):
         return functools.reduce(lambda row, symbol: row @ transition @ shows[symbol], word, law).sum()
 
-    logs = {}
     scores, update = jax.jit(lambda state: policy.scores(None, state, 1)[0]), jax.jit(policy.update)
     with jax.enable_x64(True):
         for length in range(6):
@@ -209,11 +205,6 @@ def test_hidden_beliefs(transition, emission, words):
                 np.testing.assert_allclose(result[0], probability((*word, 1)) / probability(word), rtol=1e-12)
                 assert float(result[1]) == other  # rested: what is not played stays
                 np.testing.assert_allclose(log, np.log(probability(word)), atol=1e-12)
-                logs["".join(map(str, word))] = float(result[0]), log
-    for word, expected in words.items():
-        np.testing.assert_allclose(logs[word][0], expected, rtol=2e-10)
-    if words:
-        np.testing.assert_allclose([logs["0110"][1], logs["111"][1]], [-3.218709172, -2.382350061], rtol=2e-10)
 
 
 def test_what_cannot_be_shown_leaves_the_belief_a_law():

@@ -87,9 +87,8 @@ def test_dynamic_regret_is_the_sum_over_the_arms_played(kind, plays):
             against = np.cumsum(means, axis=0).max(1) - np.cumsum((played * means).sum(-1), axis=1)
             assert np.abs(metrics.regret(result, label)[0, 0] - against).max() <= horizon * 2.0**-23
             assert (against < 0).any()  # what a single arm cannot do
-    assert metrics.regret_name(result) == (
-        "regret against the best single arm" if kind == "table" else "dynamic regret"
-    )
+    name = "regret against the best single arm" if kind == "table" else "dynamic regret"
+    assert metrics.regret_name(result) == name
 
 
 def test_in_each_batch_of_the_lower_bound_one_arm_is_better():
@@ -144,9 +143,8 @@ def test_contract_of_the_lower_bound():
 
 def test_an_environment_made_for_a_horizon_refuses_another():
     for arms in (STANDARD, lower_bound_instance(50, 2), sinusoid(50, 2), rewards_table(np.eye(2))):
-        with pytest.raises(
-            ValueError, match=r"were made for [0-9,]+ rounds, and 60 will be played; make them with horizon=60"
-        ):
+        words = r"were made for [0-9,]+ rounds, and 60 will be played; make them with horizon=60"
+        with pytest.raises(ValueError, match=words):
             simulate(arms, {"U": Uniform()}, runs=2, horizon=60)
     with pytest.raises(ValueError, match="one play a round"):
         simulate(rewards_table(np.eye(3)), {"U": Uniform()}, runs=2, horizon=3, plays=2)
@@ -210,14 +208,12 @@ def test_breaks_of_chains_are_those_of_their_matrices():
     assert arms.breaks.tolist() == [4] and arms.numbers()["segments"] == 2 and arms.variation < 1e-12
 
 
-@pytest.mark.parametrize(
-    ("told", "words"), [(3.0, "float is not a dict"), ({"x": "many"}, r"numbers\(\)\['x'\]"), ({"x": np.nan}, "NaN")]
-)
-def test_what_an_environment_says_of_itself_is_checked(told, words, monkeypatch, tmp_path):
+def test_what_an_environment_says_of_itself_is_checked(monkeypatch, tmp_path):
     arms = KINDS["piecewise"]
-    monkeypatch.setattr(type(arms), "numbers", lambda self: told)
-    with pytest.raises(ValueError, match=words):
-        simulate(arms, {"U": Uniform()}, runs=2, horizon=3)
+    for wrong, words in ((3.0, "float is not a dict"), ({"x": "many"}, r"numbers\(\)\['x'\]"), ({"x": np.nan}, "NaN")):
+        monkeypatch.setattr(type(arms), "numbers", lambda self, wrong=wrong: wrong)
+        with pytest.raises(ValueError, match=words):
+            simulate(arms, {"U": Uniform()}, runs=2, horizon=3)
     numbers = {"x": np.float32(0.5), "n": np.int64(2), "many": np.arange(2)}
     monkeypatch.setattr(type(arms), "numbers", lambda self: numbers)
     result = simulate(arms, {"U": Uniform()}, runs=2, horizon=3)

@@ -45,9 +45,7 @@ tune: training_mean best_mean final_mean verdicts_mean; training_mean held_out_m
 paper: claims claims_bounds bounds final_iid_arms FINALS; iid_arms bounds FIGURES
 """  # of each command its tables and its pictures
 WHOLE = WHOLE.replace("FINALS", " ".join(f"final_scenario_{n}" for n in "1234"))
-WHOLE = WHOLE.replace(
-    "FIGURES", " ".join(f"figure_{n}" for n in ("1a", "1b", "1c", "1d", "1e", "2a", "2b", "2c", "2d"))
-)
+WHOLE = WHOLE.replace("FIGURES", " ".join(f"figure_{n}" for n in "1a 1b 1c 1d 1e 2a 2b 2c 2d".split()))
 WHOLE = {name: files.split("; ") for name, _, files in (line.partition(": ") for line in WHOLE.strip().splitlines())}
 GROWS = "optimality families front restless hidden known_chains policies tune paper".split()  # more runs go on
 REPORT = "front restless hidden decision_processes budget paper".split()

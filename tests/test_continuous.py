@@ -13,8 +13,8 @@ import jaxbandit
 from jaxbandit import Feedback, Task, bounds, families, metrics, pytree, quantiles, simulate
 from jaxbandit.environments import beta, exponential, gaussian, poisson, uniform
 from jaxbandit.environments.independent import inverse_laws
-from jaxbandit.policies import IMED, KLUCB, UCB1, GradientBandit, Oracle, RoundRobinKLUCB, Thompson, Uniform
-from jaxbandit.policies.parts.memory import Sums, Visits
+from jaxbandit.policies import IMED, KLUCB, UCB1, Oracle, RoundRobinKLUCB, Thompson
+from jaxbandit.policies.parts.memory import Sums
 from jaxbandit.simulation.asking.contracts import check_task
 from jaxbandit.sums import TwoFloats, add_rewards, no_sums
 from jaxbandit.testing import check_environment, check_policy
@@ -101,12 +101,9 @@ def test_beta_log_odds_give_their_probability():
             first, second, sign = (a, b, 1) if log_odds < 0 else (b, a, -1)  # from the end that is nearer
             with mp.workdps(40):
                 x = 1 / (1 + mp.exp(-sign * mp.mpf(value)))
-                small = a + b < 100
-                answer = (
-                    mp.betainc(first, second, 0, x, regularized=True)
-                    if small
-                    else special.betainc(first, second, float(x))
-                )
+                answer = special.betainc(first, second, float(x))
+                if a + b < 100:
+                    answer = mp.betainc(first, second, 0, x, regularized=True)
                 assert abs(answer * (1 + mp.exp(abs(log_odds))) - 1) < 1e-9, (a, b, log_odds, value)
 
 
@@ -120,9 +117,7 @@ def test_beta_draws_are_their_quantiles():
     for arm in range(len(SHAPES)):
         answer = np.asarray(jax.jit(law.draw)(tuple(bits), jnp.full(len(p), arm, jnp.int32)), float)
         exact = inverse_laws._quantile(odds, a[arm], b[arm])
-        slope = (
-            inverse_laws._quantile(odds * (1 + 1e-6), a[arm], b[arm]) - exact
-        )  # of a log-odds that is off by as much
+        slope = inverse_laws._quantile(odds * (1 + 1e-6), a[arm], b[arm]) - exact  # of log-odds that are off by so much
         error = np.abs(answer - special.expit(exact))
         assert (error <= (1e-6 * np.maximum(1, np.abs(exact)) + np.abs(slope)) * special.expit(exact) + 1e-37).all()
         assert (error <= 2e-7 + 1e-6 * np.abs(slope)).all() or a[arm] < 1
@@ -228,21 +223,6 @@ def test_a_broken_environment_is_found(what, message):
         return
     with pytest.raises(AssertionError, match=message):
         check_environment(environment, runs=16, plays=8, settle=2000)
-
-
-def test_the_nth_play_pays_the_same_under_every_policy():
-    """Sums of an arm's first n rewards, of all policies and whatever is played beside it: equal bits."""
-    policies = {"ucb": UCB1(), "u": Uniform(), "g": GradientBandit(), "t": Thompson(family=families.Gaussian())}
-    answer = {}
-    for plays in (1, 2):
-        result = simulate(
-            ARMS["gaussian"], policies, runs=9, horizon=60, times=range(1, 61), plays=plays, progress=False
-        )
-        for label in policies:
-            counts, sums = result.visits[label][0, 0, ..., 0], result.recorded["rewards"][label][0, 0]
-            for run, t, arm in np.ndindex(counts.shape):
-                place = run, arm, counts[run, t, arm]
-                assert answer.setdefault(place, sums[run, t, arm]) == sums[run, t, arm]
 
 
 ASKED = {"key": jax.random.key(4), "runs": 23, "horizon": 50, "times": [1, 7, 30, 50], "progress": False}
@@ -401,30 +381,15 @@ def test_thompson_draws_from_the_posterior(policy, known):
         assert stats.kstest(share, "uniform").pvalue > 1e-9
 
 
-def test_thompson_of_sums_is_that_of_counts():
-    """Rewards 0 and 1, added up or counted: the same draws."""
-    counts = jnp.array([[3, 4], [0, 9], [5, 0]], jnp.int32)
-    state = Sums(counts.sum(1), TwoFloats(counts[:, 1].astype(float), jnp.zeros(3)))
-    seen = Visits(counts, jnp.tile(jnp.array([0.0, 1.0]), (3, 1)))
-    key = jax.random.key(8)
-    np.testing.assert_array_equal(Thompson().scores(key, state, 9)[0], Thompson().scores(key, seen, 9)[0])
-    explicit = Thompson(family=families.Bernoulli())
-    np.testing.assert_array_equal(explicit.scores(key, seen, 9)[0], Thompson().scores(key, seen, 9)[0])
-
-
 def test_lai_robbins_of_families():
     answer = bounds.lai_robbins(gaussian([1.0, 0.5, 1.0, 0.0], [1.0, 3.0, 0.5, 2.0])).per_arm
     np.testing.assert_allclose(answer, [0, 2 * 9 / 0.5, 0, 2 * 4 / 1.0], rtol=1e-12)
-    for make in (poisson, exponential):
-        means = [3.0, 2.999, 0.5]
-        answer = bounds.lai_robbins(make(means)).per_arm
+    means = [3.0, 2.999, 0.5]
+    of_poisson, of_exponential = lambda m: 3 - m + m * mp.log(m / 3), lambda m: m / 3 - 1 - mp.log(m / 3)
+    for make, divergence in ((poisson, of_poisson), (exponential, of_exponential)):
         with mp.workdps(40):
-            exact = [0] + [float((3 - mp.mpf(m)) / _exact(make, mp.mpf(m), mp.mpf(3))) for m in means[1:]]
-        np.testing.assert_allclose(answer, exact, rtol=1e-9)
-
-
-def _exact(make, m, n):
-    return n - m + m * mp.log(m / n) if make is poisson else m / n - 1 - mp.log(m / n)
+            exact = [0] + [float((3 - m) / divergence(m)) for m in map(mp.mpf, means[1:])]
+        np.testing.assert_allclose(bounds.lai_robbins(make(means)).per_arm, exact, rtol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -434,11 +399,9 @@ def _exact(make, m, n):
         (lambda: gaussian([0.5, 0.1], 0.0), "deviation: 0.0 is not positive"),
         (lambda: poisson([1.0, 3001.0]), r"means: \[1.0, 3001.0\] lie outside 0 to 3000"),
         (lambda: beta([0.02, 1.0], [0.02, 1.0]), r"a and b: Beta\(0.02, 0.02\)"),  # no polynomials meet it
-        (lambda: beta([1.0, 0.001], [1.0, 1.0]), "a: "),
         (lambda: beta([1.0, 1.0], [1.0, 1e7]), "b: "),
         (lambda: beta([1.0, 1.0], [1.0, 1.0, 1.0]), "a and b: shapes"),
         (lambda: uniform([0.0, 1.0], [1.0, 1.0]), "low: "),
-        (lambda: uniform([0.0, 1.0], [1.0]), "high: shape"),
     ],
 )
 def test_bad_arms(make, message):

@@ -116,11 +116,8 @@ def test_the_law_of_a_short_game():
 
 def test_recorders_see_what_the_policy_has_heard():
     """Its own state, whose plays are those of the rounds that are due; and the policy itself, not its wrapper."""
-    record = {
-        "heard": lambda arms, state, t: state.counts.sum(),
-        "bonus": lambda arms, state, t, policy: jnp.float32(policy.bonus),
-    }
-    options = {"runs": 2, "horizon": 12, "times": range(1, 13), "record": record}
+    heard, bonus = lambda arms, state, t: state.counts.sum(), lambda arms, state, t, policy: jnp.float32(policy.bonus)
+    options = {"runs": 2, "horizon": 12, "times": range(1, 13), "record": {"heard": heard, "bonus": bonus}}
     result = simulate(ARMS, {"u": UCB1()}, **options, delay=3, batch=2).recorded
     expected = [0, 0, 0, 0, 2, 2, 4, 4, 6, 6, 8, 8]
     np.testing.assert_array_equal(result["heard"]["u"][0, 0], [expected] * 2)

@@ -283,11 +283,9 @@ BAD = [
         for policy in (jaxbandit.RoundRobinKLUCB(), jaxbandit.GradientBandit(), KLUCB(memory=jaxbandit.Window(3)))
     ),
     (WithDetector(KLUCB(), GLR()), "detector: delta: missing; give it, or horizon"),
-    (WithDetector(KLUCB(), GLR(delta=0.0, alpha=0.1)), "detector: delta: 0.0 lies outside"),
     (WithDetector(KLUCB(), GLR(delta=0.1, alpha=0.1, horizon=10)), "detector: horizon: 10 beside delta and alpha"),
     (WithDetector(KLUCB(), GLR(alpha=0.1, horizon=10, changes=2)), "detector: changes: 2 beside alpha"),
     (WithDetector(KLUCB(), GLR(horizon=10, changes=10)), "detector: changes: 10 lies outside"),
-    (WithDetector(KLUCB(), GLR(horizon=10, grid=0)), "detector: grid: 0 is not among"),
     (WithDetector(KLUCB(), CUSUM(horizon=10)), "detector: threshold: missing; give it, or horizon and changes"),
     (WithDetector(KLUCB(), MUCB(window=5, horizon=10, changes=1)), "detector: window: 5 is odd"),
     (WithDetector(KLUCB(), GLR(horizon=9)), "detector: horizon: GLR is made for 9 rounds, and 10 will be played; give"),

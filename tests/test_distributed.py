@@ -20,11 +20,9 @@ def test_two_processes_give_the_bits_of_one(tmp_path):
         port = free.getsockname()[1]
     environment = os.environ | {"PYTHONPATH": str(TESTS.parent), "JAX_PLATFORMS": "cpu"}
     files = [tmp_path / f"{number}.npz" for number in range(2)]
-    commands = [
-        [sys.executable, str(TESTS / "distributed_child.py"), str(number), "2", str(port), str(file)]
-        for number, file in enumerate(files)
-    ]
-    processes = [subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) for command in commands]
+    child, asked = [sys.executable, str(TESTS / "distributed_child.py")], {"stderr": subprocess.PIPE, "text": True}
+    commands = [[*child, str(number), "2", str(port), str(file)] for number, file in enumerate(files)]
+    processes = [subprocess.Popen(command, env=environment, **asked) for command in commands]
     complaints = [process.communicate(timeout=240)[1] for process in processes]
     assert [process.returncode for process in processes] == [0, 0], complaints
     alone = play()

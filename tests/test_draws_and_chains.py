@@ -45,13 +45,11 @@ def test_thresholds_meet_probabilities():
         chains.thresholds(np.array([1e-11, 1 - 1e-11]))
 
 
-rows = st.integers(2, 5).flatmap(
-    lambda n: st.lists(st.lists(st.floats(1e-5, 1), min_size=n, max_size=n), min_size=n, max_size=n)
-)
+square = lambda n: st.lists(st.lists(st.floats(1e-5, 1), min_size=n, max_size=n), min_size=n, max_size=n)
 
 
 @settings(max_examples=100, deadline=None)
-@given(rows)
+@given(st.integers(2, 5).flatmap(square))
 def test_stationary_solves_its_equations(weights):
     transition = np.array(weights) / np.sum(weights, axis=1, keepdims=True)
     law = chains.stationary(transition)

@@ -65,18 +65,6 @@ def test_a_sweep_refuses_other_code_by_name_and_knows_the_same_again(tmp_path):
         sweep(case(type(mine())(2.0)), tmp_path)
 
 
-def test_a_method_that_is_replaced_is_played_and_refused(tmp_path):
-    """As an author does who assigns `Mine.scores = ...`: neither an old program nor an old count comes back."""
-    policy = mine()
-    before = sweep(case(policy), tmp_path)["m"].visits["mine"]
-    type(policy).scores = lambda self, key, state, t: (-1.0 * state.counts.sum(-1), state)  # every arm in turn
-    with pytest.raises(ValueError, match="the code of policy 'mine' changed"):
-        sweep(case(policy), tmp_path)
-    after = sweep(case(policy), tmp_path / "new")["m"].visits["mine"]
-    assert (after.sum((-2, -1)) == [20, 40]).all() and (after != before).any()
-    assert np.ptp(after.sum(-1)[..., 1, :]) <= 1
-
-
 def test_what_a_policy_makes_of_all_shown_states_is_told():
     """The program of a policy that reads more where the environment shows more is another one there."""
     programs = []

@@ -4,7 +4,6 @@ import math
 from functools import partial
 from itertools import permutations
 
-import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -80,20 +79,6 @@ def test_a_grid_of_learning_rates_is_one_program(optimiser):
         alone = simulate(ARMS, {"g": GradientBandit(optimiser, rate)}, **options)
         np.testing.assert_array_equal(grid.visits["g"][0, i], alone.visits["g"][0, 0])
     assert len({grid.visits["g"][0, i].tobytes() for i in range(3)}) == 3
-
-
-def test_a_new_learning_rate_adds_no_trace():
-    @jax.jit
-    @partial(chex.assert_max_traces, n=1)
-    def twice(policy, feedback):
-        state = policy.init(jnp.zeros((2, 2)))
-        later = feedback._replace(rewards=jnp.array([1.0]), t=feedback.t + 1)
-        return policy.update(policy.update(state, feedback), later).preferences
-
-    here = jnp.zeros(1, jnp.int32)
-    feedback = jaxbandit.Feedback(here, here, here, jnp.zeros(1), jnp.int32(1))
-    for rate in (0.5, 1.0, 2.0):  # the second reward is 1 above the first, and pi is 1/2
-        np.testing.assert_allclose(twice(GradientBandit(optax.sgd, rate), feedback), [rate / 2, -rate / 2])
 
 
 @pytest.mark.parametrize(

@@ -28,10 +28,8 @@ def test_the_shares_are_those_of_a_replay_round_by_round(monkeypatch):
     np.testing.assert_array_equal(result.visits["simulated"], result.visits[label])
 
     chance = jax.tree.map(lambda leaf: leaf[..., one], jaxbandit.run_keys(jax.random.key(0), np.arange(runs)))
-    carry = jax.tree.map(
-        lambda leaf: leaf[..., 0],
-        jaxbandit.initial_carry(arms, policy, jax.tree.map(lambda leaf: leaf[..., None], chance)),
-    )
+    carry = jaxbandit.initial_carry(arms, policy, jax.tree.map(lambda leaf: leaf[..., None], chance))
+    carry = jax.tree.map(lambda leaf: leaf[..., 0], carry)
     play = jax.jit(lambda carry, t: jaxbandit.play_round(arms, policy, chance, carry, t))
     ask = jax.jit(policy.markovian)
     plays, in_phase, time, before = np.zeros(5, int), np.zeros(5, int), np.zeros(5, int), np.zeros(5, int)

@@ -124,9 +124,8 @@ def test_dmed_fills_up_a_list_with_the_best_means():
     """Two plays a round of four arms, by hand: the list holds arm 3 alone, arm 1 has the best mean of the others."""
     policy = DMED()
     state = policy.init(jnp.tile(jnp.array([0.0, 1.0]), (4, 1)))
-    state = state._replace(
-        now=jnp.array([False, False, False, True]), counts=jnp.array([[15, 15], [10, 30], [15, 5], [8, 2]], jnp.int32)
-    )
+    counts = jnp.array([[15, 15], [10, 30], [15, 5], [8, 2]], jnp.int32)
+    state = state._replace(now=jnp.array([False, False, False, True]), counts=counts)
     arms = top_arms(policy.scores(None, state, 51)[0], 2)
     assert sorted(arms.tolist()) == [1, 3]
     state = policy.update(state, Feedback(arms, jnp.array([0, 0]), jnp.array([0, 0]), jnp.zeros(2), jnp.int32(51)))
@@ -154,6 +153,3 @@ def test_information_of_laws_on_four_values(counts, mean, information):
     laws = np.array([[1 - mean, 0, 0, mean], law])
     bound = bounds.lai_robbins(markov(np.repeat(laws[:, None], 4, axis=1), VALUES))
     assert bound.per_arm.tolist() == pytest.approx([0, (mean - law @ values) / information], rel=1e-6)
-
-
-# regrets

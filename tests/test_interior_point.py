@@ -14,14 +14,8 @@ starting_point = jax.jit(starting_points.starting_point)
 
 
 def equations(z, target, paid, mean, high, barrier, push):
-    """What is 0 at the optimum, for one case, in the letters of docs/computed/likeliest_chain.md; all rows are [s, j].
-
-    Args:
-      z: the unknowns, a dict.
-      mean: the m that is wanted; not used where it is free.
-      high, barrier: of the box, or None.
-      push: None where m is given.
-    """
+    """What is 0 at the optimum, for one case, in the letters of docs/computed/likeliest_chain.md; rows are [s, j]."""
+    # Without a box `high` and `barrier` are None; `push` is None where the mean is given.
     q, slack, y, u = z["q"], z["slack"], z["weight"], z["value"]
     v = u[None] - u[:, None] - (z["mean"] - paid)[:, None]
     balance = y @ q - y * q.sum(1)
@@ -121,9 +115,8 @@ def test_a_step_of_three_states_is_newtons():
             return [[row[j][s] for j in range(3)] for s in range(3)]
 
         rows = (turned(row) for row in (first.q, first.slack, first.drift))
-        point = interior_point_three_states.PointOfThree(
-            *rows, *map(list, (first.weight, first.total, first.value, first.moment))
-        )
+        rest = map(list, (first.weight, first.total, first.value, first.moment))
+        point = interior_point_three_states.PointOfThree(*rows, *rest)
 
         def whole(point):
             q, slack, drift = ([jnp.stack([row[j] for row in rows]) for j in range(3)] for rows in point[:3])
