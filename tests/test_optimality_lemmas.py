@@ -1,4 +1,4 @@
-"""The checks of docs/optimality.md against brute force and all trajectories, with fixed seeds; a false lemma is seen."""
+"""The checks of docs/optimality.md against brute force and all trajectories, fixed seeds; a false lemma is seen."""
 
 from itertools import product
 
