@@ -79,7 +79,7 @@ def test_observed_arms_show_all_states():
         assert less.shown is None and (less.before != more.before).any()
         stood = np.take_along_axis(paths[:, :-1], np.broadcast_to(order[1:], (10, 39, 2)), axis=2)
         np.testing.assert_array_equal(more.before[:, 1:], stood)
-    assert (MOVING.problem, seen.problem) == ("restless", "observed")
+    assert (MOVING.declares.problem, seen.declares.problem) == ("restless", "observed")
     result = simulate(seen, {"u": Uniform()}, runs=2, horizon=5)
     assert result.problem == "observed" and metrics.regret_name(result) == "realised regret"
     with pytest.raises(ValueError, match="^environment: RestlessArms has observed arms"):
@@ -109,9 +109,9 @@ def test_contract_tests_the_pairing_that_is_declared():
     rested = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
     with pytest.raises(AssertionError, match="path of arm 0 depends on when it is played"):
         check_environment(of_kind(rested, pairing="round", problem="restless"))
-    with pytest.raises(AssertionError, match="Other.pairing: 'turn' is not one of play, round"):
+    with pytest.raises(AssertionError, match="Other.declares.pairing: 'turn' is not one of play, round"):
         check_environment(of_kind(rested, pairing="turn"))
-    with pytest.raises(AssertionError, match="Other.problem: 'Restless' is not one of rested, restarting, "):
+    with pytest.raises(AssertionError, match="Other.declares.problem: 'Restless' is not one of rested, restarting, "):
         check_environment(of_kind(rested, problem="Restless"))
 
     restless_step = type(arms).step
