@@ -7,6 +7,7 @@ which give the default of `base.FullEnvironment` or `base.FullPolicy` where a cl
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -121,6 +122,15 @@ def markovian(policy: Any) -> Callable[[State, jax.Array], jax.Array] | None:
 def takes_turns(policy: Any) -> bool:
     """Whether the round determines which arm a policy may explore."""
     return getattr(policy, "takes_turns", FullPolicy.takes_turns)
+
+
+def takes_states(policy: Any) -> bool:
+    """Whether a policy's `init` also takes the states shown, as arms that share one state need it."""
+    try:
+        inspect.signature(policy.init).bind(None, None)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def transition(environment: Any) -> Any:

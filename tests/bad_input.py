@@ -165,9 +165,8 @@ def _wrong_error(call: Call, wrong: dict[str, Any], error: Exception) -> str | N
     place = traceback.extract_tb(error.__traceback__)[-1].filename
     holders = [value for value in wrong.values() if dataclasses.is_dataclass(value)]
     fields = [field.name for holder in holders for field in dataclasses.fields(holder)]
-    names = "|".join(
-        map(re.escape, [*call.arguments, *fields, "family"])
-    )  # a family is refused by the policy that has it
+    fields += ["family"]  # is refused by the policy that has it
+    names = "|".join(map(re.escape, [*call.arguments, *fields]))
     begins = re.match(rf"(\w+\[[^]]*\](\.|: ))?({names})\b", str(error))
     named = any(len(name) > 2 and re.search(rf"\b{name}\b", str(error)) for name in wrong)
     faults = {

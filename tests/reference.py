@@ -102,12 +102,6 @@ def transition_index(count, state, t, reward, fields):
     return weighted_mean(r0, r1, p10, p01)
 
 
-def joint_index(count, t, reward, fields):
-    """Return the largest mean of a chain whose likelihood ratio is within the level."""
-    clock = t if fields["clock"] == "round" else t / plays(count)
-    return upper_mean(count, reward, log_f(clock, fields["exploration"]))
-
-
 def least_gap(count, fields):
     """Return the gap from which on chains are admitted for an arm."""
     if fields["exponent"] is not None:
@@ -156,7 +150,7 @@ def index(policy, count, state, t, reward, fields):
     if policy == "PlugInGittins":
         return plugged_in(count, state, reward, fields)
     if policy == "JointKLUCB":
-        return joint_index(count, t, reward, fields)
+        return upper_mean(count, reward, level(count, t, fields))
     return mean_index(count, t, reward, fields)
 
 

@@ -334,9 +334,8 @@ def nearest_by_evolution(transition, reward, target, gap=0.0, seeds=(0,)):
         if gap:
             laws = laws / slower
             laws /= laws.sum(1, keepdims=True)
-            values = np.linalg.solve(
-                leaving(rows) + laws[:, None, :], np.broadcast_to(reward[:, None], (*laws.shape, 1))
-            )
+            pays = np.broadcast_to(reward[:, None], (*laws.shape, 1))
+            values = np.linalg.solve(leaving(rows) + laws[:, None, :], pays)
             result = result + 1e3 * np.maximum(np.ptp(values[..., 0], axis=1) * gap / np.ptp(reward) - 1, 0)
         return result
 

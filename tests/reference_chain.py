@@ -34,10 +34,7 @@ def ordered(count, reward):
 def falling_root(slope, low, high):
     """Return where a falling function changes its sign between two ends, or the end where it comes nearest to that."""
     while low < (middle := 0.5 * (low + high)) < high:
-        if slope(middle) > 0:
-            low = middle
-        else:
-            high = middle
+        low, high = (middle, high) if slope(middle) > 0 else (low, middle)
     return 0.5 * (low + high)
 
 

@@ -43,10 +43,7 @@ def upper(p, c):
         return -math.expm1(-c)
     low, high = p, 1.0
     while low < (middle := 0.5 * (low + high)) < high:
-        if kl(p, middle) <= c:
-            low = middle
-        else:
-            high = middle
+        low, high = (middle, high) if kl(p, middle) <= c else (low, middle)
     return low
 
 
@@ -61,8 +58,5 @@ def lower(p, c):
         return math.exp(-c)
     low, high = 0.0, p
     while low < (middle := 0.5 * (low + high)) < high:
-        if kl(p, middle) <= c:
-            high = middle
-        else:
-            low = middle
+        low, high = (low, middle) if kl(p, middle) <= c else (middle, high)
     return high

@@ -206,10 +206,7 @@ def likeliest_mean(counts, reward, gap=0.0, starts=8, seed=0):
     before, after = (item.ravel() for item in np.meshgrid(states, states, indexing="ij"))
     flow = [(before == s) * 1.0 - (after == s) for s in states]
     departures = counts.sum(1)
-    rows = [
-        (before == s) * (after == j) - (before == s) * counts[s, j] / departures[s]
-        for s, j in zip(before, after, strict=True)
-        if departures[s] > 0
-    ]
+    moves = [(s, j) for s, j in zip(before, after, strict=True) if departures[s] > 0]
+    rows = [(before == s) * ((after == j) - counts[s, j] / departures[s]) for s, j in moves]
     equal = np.array([*flow, *rows, np.ones(before.size)])
     return -linprog(-reward[after], A_eq=equal, b_eq=np.eye(len(equal))[-1]).fun

@@ -170,8 +170,7 @@ def commands(folder, number, seed, arguments):
         time.sleep(rng.uniform(0, usual / 2))
         process.send_signal(signal.SIGINT)
         out, _ = process.communicate(timeout=300)
-        written = b"written to" in out
-        late = process.returncode == 0 and written
+        late = process.returncode == 0 and b"written to" in out
         ended["finished" if late else f"exit {process.returncode}"] += 1
         print(n, process.returncode, flush=True)
         for path in place.rglob("*.npz"):

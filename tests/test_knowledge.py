@@ -95,24 +95,17 @@ def test_a_policy_is_not_made_from_arms_that_it_is_not_for(arms):
 
 
 CHANGING = environments.piecewise([11], [[0.5, 0.3], [0.2, 0.9]])
-TOLD = {
-    "UCBVI": jaxbandit.UCBVI(steps=4, horizon=50),
-    "GLR": WithDetector(KLUCB(), GLR(horizon=50)),
-    "CUSUM": WithDetector(KLUCB(), jaxbandit.CUSUM(horizon=50, changes=2)),
-    "MUCB": WithDetector(KLUCB(), jaxbandit.MUCB(horizon=50, changes=2)),
-    "KLUCB": KLUCB(horizon=50.0),
-    "MOSS": MOSS(horizon=50),
-    "Exp3": jaxbandit.Exp3(horizon=50),
-    "Exp3S": jaxbandit.Exp3S(horizon=50, hardness=2),
-    "Rexp3": jaxbandit.Rexp3(horizon=50, budget=2),
-    "DiscountedUCB": jaxbandit.DiscountedUCB(horizon=50, changes=2),
-    "SlidingWindowUCB": jaxbandit.SlidingWindowUCB(horizon=50, changes=2),
-}
+TOLD = [KLUCB(horizon=50.0), MOSS(horizon=50), jaxbandit.Exp3(horizon=50), jaxbandit.UCBVI(steps=4, horizon=50)]
+TOLD += [GLR(horizon=50), jaxbandit.CUSUM(horizon=50, changes=2), jaxbandit.MUCB(horizon=50, changes=2)]
+TOLD += [jaxbandit.Exp3S(horizon=50, hardness=2), jaxbandit.Rexp3(horizon=50, budget=2)]
+TOLD += [jaxbandit.DiscountedUCB(horizon=50, changes=2), jaxbandit.SlidingWindowUCB(horizon=50, changes=2)]
 
 
-@pytest.mark.parametrize("name", TOLD)
-def test_a_horizon_that_ends_before_the_game_is_refused(name):
-    policy, arms = TOLD[name], environments.riverswim(3, steps=4) if name == "UCBVI" else CHANGING
+@pytest.mark.parametrize("policy", TOLD, ids=lambda policy: type(policy).__name__)
+def test_a_horizon_that_ends_before_the_game_is_refused(policy):
+    name = type(policy).__name__
+    arms = environments.riverswim(3, steps=4) if name == "UCBVI" else CHANGING
+    policy = policy if hasattr(policy, "scores") else WithDetector(KLUCB(), policy)
     policy.validate(Task(arms, horizon=50))
     policy.validate(Task(arms))  # says nothing of how many rounds will be played
     with pytest.raises(ValueError, match=f"{name} is made for 50 rounds, and 100 will be played; give horizon=100"):

@@ -7,10 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import reference_restless as reference
-from test_indices import CIRCLE, CIRCLE_PAYS, PATIENTS_CALLED, PATIENTS_LEFT
 
 import jaxbandit
-from jaxbandit import Feedback, PosteriorWhittle, UCWhittle, Uniform, indices, simulate
+from jaxbandit import PosteriorWhittle, UCWhittle, Uniform, indices, simulate
 from jaxbandit.environments import restless
 from jaxbandit.planning import whittle
 from jaxbandit.policies.restless.observed_arms import ObservedMoves, episode, nothing_seen
@@ -59,14 +58,6 @@ def test_float32_keeps_its_digits_where_states_are_rare_and_chains_slow(discount
         assert off[exact.indexable].max() < bound
 
 
-def test_published_arms():
-    for discount, expected in ((None, [-0.5, 0.5, 1, -1]), (0.9, [-0.5, 0.5, 0.9900990099, -0.9900990099])):
-        result = index_in_floats(CIRCLE.T[None], CIRCLE[None], np.array([CIRCLE_PAYS]), discount)
-        np.testing.assert_allclose(result[0], expected, atol=2e-6)
-    result = index_in_floats(PATIENTS_CALLED, PATIENTS_LEFT, np.array([[1, 0.5, 0]] * 3), None)
-    np.testing.assert_allclose(result[:, 1], [1.074074074, 3.25, 1 / 6], atol=5e-6)
-
-
 @pytest.mark.parametrize("discount", [None, 0.99])
 def test_numbers_of_arms_that_are_not_indexable(discount):
     """The steps' numbers against a loop, where rows have few entries and half of the arms of five states have none."""
@@ -76,23 +67,15 @@ def test_numbers_of_arms_that_are_not_indexable(discount):
     assert len(bad) >= 3
     zero = np.zeros_like(reward)
     earned = np.einsum("kst,kt->ks", active, reward)
-    result = np.asarray(
-        found_indices(*(jnp.asarray(item, float) for item in (active, passive, earned, zero)), discount)
-    )
-    expected = np.array(
-        [reference.adaptive_greedy(active[k], passive[k], earned[k], zero[k], discount) for k in range(150)]
-    )
+    arms = active, passive, earned, zero
+    result = np.asarray(found_indices(*(jnp.asarray(item, float) for item in arms), discount))
+    expected = np.array([reference.adaptive_greedy(*arm, discount) for arm in zip(*arms)])
     off = np.abs(result - expected) / (1 + np.abs(expected))
     assert np.quantile(off[bad], 0.9) < 1e-4 and np.quantile(off, 0.99) < 1e-4
 
 
 def test_episodes():
-    rounds = np.arange(1, 5000)
-    number, begins = (np.asarray(item) for item in jax.vmap(episode)(jnp.asarray(rounds)))
-    expected = [n for n in range(1, 120) for _ in range(n)][: len(rounds)]
-    np.testing.assert_array_equal(number, expected)
-    np.testing.assert_array_equal(begins, np.diff([0, *expected]) > 0)
-    for n in (40_000, 65_535, 65_536):  # near the last round that there can be
+    for n in (3, 4, 99, 40_000, 65_535, 65_536):  # near the last round that there can be
         first = 1 + n * (n - 1) // 2
         for t, e, b in ((first - 1, n - 1, False), (first, n, True), (first + 1, n, False)):
             assert [int(item) for item in episode(jnp.int32(t))] == [e, b]
@@ -105,24 +88,6 @@ def test_the_nth_largest():
         values = random.integers(4, size=6) / 4
         for n in range(1, 7):
             assert float(nth_largest(jnp.asarray(values, float), jnp.int32(n))) == np.sort(values)[-n]
-
-
-def test_moves_of_all_arms_are_counted_from_the_second_round_on():
-    random, arms, states = np.random.default_rng(0), 4, 3
-    seen, counts, before = nothing_seen(jnp.zeros((arms, states))), np.zeros((arms, 2, states, states), int), None
-    table = jnp.asarray(random.random((arms, states)), float)
-    np.testing.assert_allclose(seen.scores(table), np.asarray(table).mean(1), rtol=1e-6)
-    counted = jax.jit(lambda seen, feedback: seen.counted(feedback))
-    for t in range(1, 30):
-        view, played = random.integers(states, size=arms), random.permutation(arms)[:2]
-        one, all_arms = jnp.asarray(played, jnp.int32), jnp.asarray(view, jnp.int32)
-        seen = counted(seen, Feedback(one, one * 0, all_arms[one], one * 0.0, jnp.int32(t), all_arms))
-        if before is not None:
-            np.add.at(counts, (np.arange(arms), np.isin(np.arange(arms), played).astype(int), before, view), 1)
-        before = view
-    np.testing.assert_array_equal(seen.counts, counts)
-    np.testing.assert_array_equal(seen.left(), counts.sum(-1))
-    np.testing.assert_array_equal(seen.scores(table), np.asarray(table)[np.arange(arms), before])
 
 
 RUNS, ROUNDS, PLAYS, STATES = 3, 105, 2, 3
@@ -148,14 +113,10 @@ def game(policy, environment):
 
 
 def check_loop(policy, environment, plan):
-    """The plays of every round are those of the largest indices, which `plan` computes anew at an episode's beginning.
+    """Compare the plays of every round with the largest indices, which `plan` computes where an episode begins.
 
-    Args:
-      plan: from the run, the round, the number of the episode, counts and the M-th largest index to [K, S]; NaN for an
-        arm whose indices rounding decides.
-
-    Returns:
-      the share of indices that `plan` knows, and that of rounds in which the arms to be played are clear.
+    `plan` returns NaN for an arm whose indices rounding decides. Returned are the share of indices that it knows, and
+    that of rounds in which the arms to be played are clear.
     """
     K, judged, known = len(REWARD), [], []
     played, here, counted, index = game(policy, environment)
@@ -233,21 +194,6 @@ def seen_of(counts, here=0):
     number = len(counts)
     here = jnp.full(number, here, jnp.int32)
     return ObservedMoves(jnp.asarray(counts, jnp.int32), here, jnp.asarray(REWARD[:number], float))
-
-
-@pytest.mark.parametrize("paid", ["all", "played"])
-@pytest.mark.parametrize("kind", [PosteriorWhittle, UCWhittle])
-def test_plans_where_all_arms_pay_and_where_those_played_do(kind, paid):
-    """Counts of many moves, from which the policy finds the indices of the chains; costs lower them by as much."""
-    counts = np.round(np.stack([PASSIVE, ACTIVE], 1) * 10**8)
-    kept = REWARD if paid == "all" else None
-    exact = indices.whittle(ACTIVE, PASSIVE, REWARD, discount=0.9, passive_reward=kept).index - COST[:, None]
-    plan = jax.jit(lambda policy, *inputs: policy.plan(seen_of(counts), *inputs))
-    if kind is PosteriorWhittle:
-        result = plan(kind(COST, paid, discount=0.9), jnp.array([1, 2], jnp.uint32))
-    else:
-        result = plan(kind(COST, paid, scale=0.0), jnp.uint32(9), jnp.asarray(0.4))
-    np.testing.assert_allclose(result, exact, atol=2e-3 if kind is PosteriorWhittle else 1e-5)
 
 
 def test_drawn_rows_have_their_law():

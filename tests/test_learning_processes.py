@@ -32,9 +32,8 @@ def rounds(name, policy, steps=None):
     """Of each run the actions and the states before and after every round."""
     process = PROCESSES[name] if steps is None else riverswim(4, steps=steps)
     record = {"counts": lambda process, state, t: state.seen.counts}
-    result = simulate(
-        process, {"p": policy}, runs=RUNS, horizon=ROUNDS, times=range(1, ROUNDS + 1), record=record, key=KEY
-    )
+    size = {"runs": RUNS, "horizon": ROUNDS, "times": range(1, ROUNDS + 1)}
+    result = simulate(process, {"p": policy}, **size, record=record, key=KEY)
     counts = result.recorded["counts"]["p"][0, 0]
     changes = np.diff(counts, axis=1, prepend=0)
     return [[tuple(map(int, np.argwhere(change)[0])) for change in changes[run]] for run in range(RUNS)]

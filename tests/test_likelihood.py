@@ -217,9 +217,8 @@ def test_two_states_in_float64():
     with jax.enable_x64(True):
         for gap in (None, 0.1):
             expected = expected_ratio(counts, reward, mean, none + (gap or 0))
-            check_close(
-                chain_likelihood_ratio(counts, reward, mean.astype(float), gap), expected, 1e-9 if gap is None else 1e-6
-            )
+            result = chain_likelihood_ratio(counts, reward, mean.astype(float), gap)
+            check_close(result, expected, 1e-9 if gap is None else 1e-6)
         expected = each(reference_chain.upper_mean, counts, reward, level)
         check_close(chain_mean_upper(counts, reward, level), expected, 1e-9)
 

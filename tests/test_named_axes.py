@@ -58,14 +58,6 @@ def test_hyperparameters_are_coordinates(result, dataset):
     assert result.hyperparameters("TV")["scale"] == [0.5, 2.0]
 
 
-def test_selection_by_label(result, dataset):
-    kl, tv = dataset.regret.sel(policy="KL"), dataset.regret.sel(policy="TV")
-    assert kl.dims == ("scenario", "run", "time") and tv.sizes["policy"] == 2
-    np.testing.assert_array_equal(tv - kl, metrics.pseudo_regret(result, "TV") - metrics.pseudo_regret(result, "KL"))
-    chosen = tv.swap_dims(policy="scale").sel(scale=2.0, scenario="b", run=5, time=50)
-    assert float(chosen) == metrics.pseudo_regret(result, "TV")[1, 1, 2, 1]
-
-
 def test_files_give_back_everything(dataset, result, tmp_path):
     empty = replace(result, times=result.times[:0], visits={"KL": result.visits["KL"][:, :, :, :0]})
     for inputs in (result, empty, replace(result, fingerprint={}, provenance={})):
@@ -123,19 +115,15 @@ def test_a_grid_is_one_dataset(tmp_path):
 def test_a_grid_of_things_is_named_by_their_texts():
     """Policies as values; one axis; a number that changes with the axis stays beside it."""
     axes = {"policy_": [KLUCB(), KLUCB(exploration=3.0)]}
-    cases = jaxbandit.grid(
-        lambda policy_: {"scenarios": ARMS, "policies": {"P": policy_}, "runs": 2, "horizon": 9}, **axes
-    )
+    size = {"scenarios": ARMS, "runs": 2, "horizon": 9}
+    cases = jaxbandit.grid(lambda policy_: size | {"policies": {"P": policy_}}, **axes)
     data = jaxbandit.to_xarray({name: simulate(**case) for name, case in cases.items()}, **axes)
     assert data.policy_.values.tolist() == [repr(policy) for policy in axes["policy_"]] and data.sizes["policy_"] == 2
     horizons = {f"horizon={h}": simulate(ARMS, {"U": KLUCB()}, runs=2, horizon=h) for h in (10, 20)}
     for inputs, wrong, words in (
         ({}, {"horizon": [10]}, "results: there is no case 'horizon=10'; it has "),
         (horizons, {"horizon": [10, 20]}, "results: the cases along horizon differ in more than it: .*time"),
-        (horizons, {"horizon": [10, 30]}, "no case 'horizon=30'"),
         (horizons, {"run": [1]}, "run: every result has an axis"),
-        (horizons, {"horizon": []}, "horizon: an empty list"),
-        (horizons, {"horizon": 3}, "horizon: 3 is not a list"),
         (3, {"horizon": [10]}, "results: 3 is not a dict of results"),
     ):
         with pytest.raises(ValueError, match=words):

@@ -21,10 +21,8 @@ LARGEST = 400_000  # bytes of a notebook, outputs included
 
 
 def pictures(notebook):
-    data = [
-        o.data["image/png"] for c in notebook.cells for o in c.get("outputs", []) if "image/png" in o.get("data", {})
-    ]
-    return [Image.open(io.BytesIO(base64.b64decode(each))) for each in data]
+    data = [output.get("data", {}) for cell in notebook.cells for output in cell.get("outputs", [])]
+    return [Image.open(io.BytesIO(base64.b64decode(kinds["image/png"]))) for kinds in data if "image/png" in kinds]
 
 
 def test_every_notebook_is_listed():

@@ -29,9 +29,7 @@ def given(runs, share, seed=0):
     needed = random.random((ENTRIES, runs)) < share
     values, scale = random.random((ENTRIES, 3, runs)), random.random((ENTRIES, runs))
     otherwise = {"sum": random.random((ENTRIES, runs)), "each": random.random((ENTRIES, 3, runs))}
-    return jax.tree.map(
-        lambda leaf: jnp.asarray(leaf, bool if leaf.dtype == bool else float), (needed, values, scale, otherwise)
-    )
+    return jnp.asarray(needed), *jax.tree.map(lambda leaf: jnp.asarray(leaf, float), (values, scale, otherwise))
 
 
 @jax.jit
@@ -148,12 +146,11 @@ FEW_ROUNDS = {
     "slow-test": TVKLUCB(scale=0.4, distance="kl", clock="arm", samples="state"),
     "KL-UCB-MC": KLUCBMC(exploration=1.0, samples="state"),
 }
+LATE = {"at-once": {}, "two-plays": {"plays": 2}, "delay": {"delay": 3}, "batch": {"batch": 4}}
 
 
 @pytest.mark.parametrize("name", FEW_ROUNDS)
-@pytest.mark.parametrize(
-    "late", [{}, {"plays": 2}, {"delay": 3}, {"batch": 4}], ids=["at-once", "two-plays", "delay", "batch"]
-)
+@pytest.mark.parametrize("late", LATE.values(), ids=LATE)
 def test_upper_bounds_play_the_arms_of_the_full_index(late, name):
     """To the last bit: with arms that tie, that hardly move, that pay most in all states but one, and i.i.d. ones."""
     random = np.random.default_rng(0)

@@ -1,9 +1,8 @@
 """The experiments on optimality and on which policy pays where: tables against computation by hand, at tiny sizes."""
 
-import csv
-
 import numpy as np
 import pytest
+from test_spec import rows_of
 
 from experiments import families, front, optimality
 from experiments.command_line.experiment import check_cases
@@ -13,20 +12,13 @@ from experiments.reports.matrix import Matrix, draw
 from jaxbandit import Result, atlas
 
 
-def rows_of(path):
-    with open(path) as file:
-        return list(csv.DictReader(file))
-
-
 def result_of(plays, times):
     """A result of one worse arm with gap 1/2, played `plays` [run, time] times."""
     plays, times = np.asarray(plays), np.asarray(times)
     visits = np.stack([times - plays, plays], -1)[None, None, :, :, :, None].astype(np.int32)
     means, reward = np.array([[1.0, 0.5]]), np.ones((1, 2, 1))
-    horizon = int(times[-1])
-    return Result(
-        ("s",), times, {"a": visits}, means, reward, horizon=horizon, rounds=horizon, plays=1, fingerprint={}, carry={}
-    )
+    sizes = {"horizon": int(times[-1]), "rounds": int(times[-1]), "plays": 1}
+    return Result(("s",), times, {"a": visits}, means, reward, **sizes, fingerprint={}, carry={})
 
 
 def test_growth_of_regret_per_log():

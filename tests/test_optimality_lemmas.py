@@ -1,5 +1,4 @@
-"""The checks of docs/optimality.md: likelihoods against brute force, laws of types against all trajectories, and that a
-false lemma would be seen. Seeds are fixed, and what is compared is exact but for rounding."""
+"""The checks of docs/optimality.md against brute force and all trajectories, fixed seeds; a false lemma is seen."""
 
 from itertools import product
 

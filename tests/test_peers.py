@@ -82,10 +82,9 @@ def test_everyone_plays_and_is_compared(tmp_path, python, monkeypatch, capfd):
     theirs = peers.play_theirs(settings, tmp_path / "out" / "theirs")  # reads what is there
     rows = peers.table(results, theirs, settings)
     result = {(row["problem"], row["policy"], row["beside"]): row["verdict"] for row in rows}
-    assert (
-        result["easy", "UCB1", pairs.SMPYBANDITS.name] == result["easy", "uniform", pairs.SMPYBANDITS.name] == "agree"
-    )
-    assert result["easy", "IMED", pairs.SMPYBANDITS.name] == f"differ, because {pairs.LEAST}"
+    other = pairs.SMPYBANDITS.name
+    assert result["easy", "UCB1", other] == result["easy", "uniform", other] == "agree"
+    assert result["easy", "IMED", other] == f"differ, because {pairs.LEAST}"
     assert result["RiverSwim", "UCRL2", pairs.LOOPS.name] == "-"
     left = theirs["RiverSwim", 1].regret
     assert left == pytest.approx(np.full(60, 40 * (float(riverswim().comparator(1)) - 0.005)))

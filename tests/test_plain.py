@@ -92,9 +92,8 @@ def test_single_entries_are_read_and_written_as_by_vmap(examples):
 def as_by_vmap(seed, mode, kind, many):
     rng = np.random.default_rng(seed)
     low, high = (0, 3) if mode == "promise_in_bounds" else (-5, 6)
-    x = jnp.asarray(
-        rng.integers(0, 2 if kind == "b" else 50, (3, 4, 7)), {"f": float, "i": int, "u": "uint32", "b": bool}[kind]
-    )
+    numbers, types = rng.integers(0, 2 if kind == "b" else 50, (3, 4, 7)), {"f": float, "i": int, "b": bool}
+    x = jnp.asarray(numbers, types.get(kind, "uint32"))
     i, j = (jnp.asarray(rng.integers(low, high, (many, 7)), jnp.int32) for _ in range(2))
     j = jnp.asarray(rng.permuted(np.tile(np.arange(4), (7, 1)), axis=1).T[:many], jnp.int32)  # places differ
 

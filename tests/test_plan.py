@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import jaxbandit
 from jaxbandit import TVKLUCB, Thompson, Uniform, bernoulli, simulate, two_state
 from jaxbandit.simulation.asking.request import check
 from jaxbandit.simulation.plan import VECTOR, cut, few_widths, make_plan
@@ -37,18 +36,6 @@ def test_few_widths(runs, most):
     played = math.ceil(runs / width) * width
     assert played < 2 * max(runs, 9)
     assert runs < 512 or played <= 1.4 * runs
-
-
-@pytest.mark.parametrize(
-    ("runs", "arms", "states"), [(11_000, 40, 2), (1_000_000, 5, 3), (100_000, 100, 2), (17, 2, 64)]
-)
-def test_plans_of_requests(runs, arms, states):
-    environment = jaxbandit.random_arms(jax.random.key(0), arms, states)
-    request = check(environment, {"u": Uniform()}, runs=runs, horizon=arms, times=[arms])
-    for devices in (jax.devices()[:1], jax.devices()):
-        for tile in (None, 1, 250, 5000):
-            plan = make_plan(request, None, tile, devices)
-            assert (plan.tiles - 1) * plan.width < runs <= plan.tiles * plan.width
 
 
 def test_runs_played_in_blocks_are_those_played_at_once():

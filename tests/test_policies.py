@@ -97,15 +97,6 @@ def test_other_arms_against_the_reference(name, fields, kind):
     check_same_arms(reference.play, name, fields, arms, runs=5, rounds=1000)
 
 
-def test_solvers_play_the_same():
-    """The bisection and the default choose alike until two scores come within rounding: at least 99 % of plays."""
-    for name in ("KLUCB", "TVKLUCB"):
-        pair = {solver: ALL[name](solver=solver) for solver in ("halley", "bisection")}
-        result = jaxbandit.simulate(ARMS, pair, runs=50, horizon=500, times=[500])
-        same = (result.visits["halley"] == result.visits["bisection"]).all(axis=(-1, -2)).mean()
-        assert same > 0.9
-
-
 def test_uniform_plays_every_arm_alike():
     """Exact binomial tests at 1e-9 over 100,000 plays, alone and with two plays a round."""
     for plays in (1, 2):
@@ -141,16 +132,6 @@ def test_contract(name):
     check_policy(policy, arms)
     if name in ALL:
         check_policy(policy, arms=3, states=4, plays=2)
-
-
-def test_more_plays_than_one_replace_the_least_leader():
-    """RoundRobinKLUCB with two plays, by hand: leaders 0 and 1, candidate 2 (t mod 3 = 2) with a large index."""
-    policy = ALL["RoundRobinKLUCB"]()
-    state = policy.init(jnp.array([[0.0, 1.0]] * 3))
-    state = state._replace(counts=jnp.array([[1, 9], [4, 6], [1, 0]], jnp.int32))
-    scores = policy.scores(None, state, jnp.int32(8))[0]
-    assert sorted(jaxbandit.top_arms(scores, 2).tolist()) == [0, 2]
-    assert sorted(jaxbandit.top_arms(policy.scores(None, state, jnp.int32(9))[0], 2).tolist()) == [0, 1]
 
 
 BAD = """
@@ -229,25 +210,7 @@ def test_contract_refuses_broken_policies():
         def scores(self, key, state, t):
             return jnp.where(t == 64, jnp.nan, super().scores(key, state, t)[0]), state
 
-    class TooFew(type(Uniform())):
-        def scores(self, key, state, t):
-            return jnp.zeros(2), state
-
-    class Growing(type(Uniform())):
-        def update(self, state, feedback):
-            return state._replace(arms=jnp.append(state.arms, 0))
-
-    class Shrinking(type(Uniform())):
-        def update(self, state, feedback):
-            return state._replace(arms=state.arms[1:])
-
-    for broken, message in (
-        (NotANumber, "NaN in round 1:"),
-        (NotANumberAtLast, "NaN in round 64:"),
-        (TooFew, r"\[2\] is not \[K\]"),
-        (Growing, "shapes and types"),
-        (Shrinking, "shapes and types"),
-    ):
+    for broken, message in ((NotANumber, "NaN in round 1:"), (NotANumberAtLast, "NaN in round 64:")):
         with pytest.raises(AssertionError, match=message):
             check_policy(jaxbandit.pytree(broken)())
     with pytest.raises(AssertionError, match="is not a number"):

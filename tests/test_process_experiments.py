@@ -1,6 +1,5 @@
 """The experiments on decision processes: what they plan, their tables from counts, and their folders."""
 
-import csv
 import itertools
 import math
 
@@ -15,11 +14,6 @@ from experiments.judging import atlas_card
 from experiments.processes import losses, problems, structure
 from jaxbandit import KLUCB, PSRL, KnownProcess, Uniform, metrics
 from jaxbandit.environments import as_decision_process
-
-
-def rows(path):
-    with open(path) as file:
-        return list(csv.DictReader(file))
 
 
 def walk(process, actions, rounds, seed):
@@ -39,12 +33,9 @@ def test_what_is_planned_has_the_numbers_of_the_sources():
     np.testing.assert_allclose(other.transition[0, 2], [0, 0.99, 0.005, 0.005, 0])
     assert other.reward[0, 0] == 0.05 and other.reward[1, 4] == 0.99
     assert (np.asarray(problems.process(problems.RANDOM).transition) > 0).all()
-    kinds = {
-        name: jaxbandit.decision_processes.structure(problems.process(name).transition).kind for name in problems.SMALL
-    }
-    assert {name for name, kind in kinds.items() if kind == "ergodic"} == {
-        "ergodic RiverSwim", problems.OTHER_ENDS, problems.RANDOM,
-    }  # fmt: skip
+    kind_of = lambda name: jaxbandit.decision_processes.structure(problems.process(name).transition).kind
+    ergodic = {name for name in problems.SMALL if kind_of(name) == "ergodic"}
+    assert ergodic == {"ergodic RiverSwim", problems.OTHER_ENDS, problems.RANDOM}
     for name in problems.NAMES:
         assert next(iter(problems.policies(name, 1000))) == problems.KNOWN
     assert set(problems.LOOPS) <= set(problems.policies("RiverSwim", 1000))
@@ -116,12 +107,10 @@ def test_tables_from_counts():
 def test_learners_are_judged_on_processes_and_policies_of_arms_are_not():
     named = {name: jaxbandit.atlas[name].arms for name in ("ergodic RiverSwim", "best20")}
     planned, left_out = atlas_card.cases(named, {"PSRL": PSRL(), "KLUCB": KLUCB()}, 50, 40, jax.random.key(0))
-    assert {label: set(reasons) for label, reasons in left_out.items()} == {
-        "PSRL": {"best20"}, "KLUCB": {"ergodic RiverSwim"},
-    }  # fmt: skip
-    (panel,) = [
-        case for name, case in planned.items() if name.startswith("panel") and "ergodic RiverSwim" in case["scenarios"]
-    ]
+    reasons = {label: set(reasons) for label, reasons in left_out.items()}
+    assert reasons == {"PSRL": {"best20"}, "KLUCB": {"ergodic RiverSwim"}}
+    panels = [case for name, case in planned.items() if name.startswith("panel")]
+    (panel,) = [case for case in panels if "ergodic RiverSwim" in case["scenarios"]]
     assert set(panel["policies"]) == {"UCRL2B", "IMEDRL"} and panel["runs"] == 10
     assert atlas_card.runs_of(jaxbandit.atlas["four rooms"].arms, 200) == 10
 

@@ -104,11 +104,7 @@ CHANGING = environments.changing_markov([20], [ARMS.transition, ARMS.transition[
 
 
 @pytest.mark.parametrize("kept", [None, Window(3), Discounted(0.9)])
-@pytest.mark.parametrize(
-    "arms",
-    [ARMS, environments.restarting(ARMS, 0.8), RESTLESS, HIDDEN, CHANGING],
-    ids=["rested", "restarting", "restless", "hidden", "changing"],
-)
+@pytest.mark.parametrize("arms", [ARMS, environments.restarting(ARMS, 0.8), RESTLESS, HIDDEN, CHANGING])
 def test_what_the_environments_show_is_never_refused(arms, kept):
     """Two plays a round for 40 rounds, two of three arms in turn, outside of `jit`."""
     memory_now = memory.no_transitions(TABLE, kept)
@@ -126,10 +122,7 @@ def test_feedback_made_by_hand_is_looked_at(name):
     state = policy.init(TABLE)
     for wrong, message in (
         ({"arms": jnp.array([7])}, r"^arms: \[7\] is not a list of integers from 0 to 2"),
-        ({"arms": jnp.int32(1)}, "^arms: 1 is not a list of integers"),
         ({"rewards": jnp.array([jnp.nan])}, r"^rewards: \[nan\] is not a finite number for each play; do not update"),
-        ({"rewards": jnp.ones(2)}, r"^rewards: \[1.0, 1.0\] is not a finite number for each play"),
-        ({"rewards": jnp.array([jnp.inf])}, r"^rewards: \[inf\] is not a finite number for each play"),
     ):
         refuses(message, policy.update, state, good._replace(**wrong))
     if name not in "GradientBandit Exp3 Exp3S Rexp3 TsallisINF".split():  # these look at rewards alone
@@ -165,20 +158,12 @@ def test_a_policy_that_needs_states_says_so(name):
 REFUSED = [
     ({"reward": 0.37}, r"^reward: 0.37; no state of arm 1 pays it, they pay \[0.0, 1.0\]; for real numbers take"),
     ({"reward": np.nan}, r"^reward: nan lies outside .*; do not update the policy with a play whose reward is not"),
-    ({"reward": "x"}, "^reward: 'x' is not a number"),
     ({"reward": 1.0, "state": 0}, "^reward: 1.0; state 0 of arm 1 pays 0.0; correct one, or leave the reward out"),
     ({}, "^reward: None; give what the arm paid, or the state that it moved to"),
     ({"table": NUMBERS}, "^reward: None; with a table .K, 0. give what the arm paid"),
     ({"table": NUMBERS, "reward": 1, "state": 1}, "^state: 1; a table .K, 0. has no states, so leave it out"),
-    (
-        {"table": [[1.0, 0.0, 1.0]] * 2, "reward": 1},
-        r"^state: None; states \[0, 2\] of arm 1 pay 1.0; give the new one",
-    ),
-    ({"table": [0.0, 1.0], "reward": 1}, r"^table: shape \(2,\) is not \[K, S\]"),
+    ({"table": [[1.0, 0.0, 1.0]] * 2, "reward": 1}, r"^state: None; states \[0, 2\] of arm 1 pay 1.0; give the new"),
     ({"arm": 3, "reward": 1}, "^arm: 3 is not among the integers from 0 to 2"),
-    ({"state": 2}, "^state: 2 is not among the integers from 0 to 1"),
-    ({"reward": 1, "before": -1}, "^before: -1 is not among the integers from 0 to 1"),
-    ({"reward": 1, "t": 0}, "^t: 0 is not among the integers from 1"),
     ({"reward": 1, "pays": "all"}, "^pays: 'all' is not one of before, after"),
     ({"reward": 1, "pays": "before"}, "^state: None; give the new state, because the reward"),
     ({"reward": 1, "state": 1, "pays": "before"}, "^before: None; give the old state, which pays"),

@@ -9,7 +9,7 @@ from experiments import hidden, restless
 from experiments.command_line.options import Simulation
 from experiments.published.scenarios import environment
 from experiments.reports import weak_regret
-from jaxbandit import Result, atlas, metrics
+from jaxbandit import Result, metrics
 
 
 def result_of(**collected):
@@ -29,9 +29,8 @@ def result_of(**collected):
 
 
 def test_weak_regret_is_what_the_best_arm_collects_more():
-    result = result_of(
-        best=[[7, 50, 505], [4, 60, 495]], a=[[5, 55, 500], [5, 50, 400]], b=[[4, 50, 503], [4, 52, 490]]
-    )
+    a, b = [[5, 55, 500], [5, 50, 400]], [[4, 50, 503], [4, 52, 490]]
+    result = result_of(best=[[7, 50, 505], [4, 60, 495]], a=a, b=b)
     regret = weak_regret.weak_regret(result)
     assert list(regret) == ["a", "b"]
     np.testing.assert_allclose(regret["a"], [[2, -5, 5], [-1, 10, 95]], atol=1e-9)
@@ -40,10 +39,9 @@ def test_weak_regret_is_what_the_best_arm_collects_more():
     assert (a["weak regret"], a["worst 5%"], b["median"]) == pytest.approx((50, 95, 3.5))
     first, second, third = weak_regret.best_rows(result, ["a", "b", "c"])
     assert [row["least"] for row in (first, second, third)] == ["a", "a", "b"]
-    assert (third["rounds"], third["weak regret"].split(" ±")[0], third["difference"].split(" ±")[0]) == (
-        "1,000", "3.5", "-46.5",
-    )  # fmt: skip
-    assert third["beyond chance"] == "no" and weak_regret.overtakes(result, "b", ["a"]) == []
+    assert third["weak regret"].startswith("3.5 ±") and third["difference"].startswith("-46.5 ±")
+    assert third["rounds"] == "1,000" and third["beyond chance"] == "no"
+    assert weak_regret.overtakes(result, "b", ["a"]) == []
     of_a, of_b = weak_regret.overtaking_rows(result, ["b"])
     assert of_a["b has less from round"] == "1,000" and of_b["b has less from round"] == ""
 
@@ -86,17 +84,14 @@ def test_without_error_hidden_arms_are_the_chains_themselves():
 def test_how_far_symbols_depend_on_each_other():
     """Their correlation from one play to the next, from that of the states, which errors make smaller."""
     for name, (chains, error, arms) in hidden.problems().items():
-        if chains == hidden.CYCLES:
+        if chains == hidden.CYCLES:  # which are as if independent to the test
+            np.testing.assert_allclose(hidden.dependence(arms), 0, atol=1e-12)
             continue
         ones, means = arms.transition[:, 0, 1] / (arms.transition[:, 0, 1] + arms.transition[:, 1, 0]), arms.means()
         states = 1 - arms.transition[:, 0, 1] - arms.transition[:, 1, 0]
         expected = np.abs((1 - 2 * error) ** 2 * states * ones * (1 - ones) / (means * (1 - means)))
         np.testing.assert_allclose(hidden.dependence(arms), expected, atol=1e-12, err_msg=name)
         np.testing.assert_allclose(means, error + (1 - 2 * error) * ones, atol=1e-12)
-
-
-def test_cycles_are_as_if_independent_to_the_test():
-    np.testing.assert_allclose(hidden.dependence(atlas["hidden cycles"].arms), 0, atol=1e-12)
 
 
 def test_verdicts_on_hidden_arms_are_shares_of_runs_and_plays(monkeypatch):

@@ -14,52 +14,40 @@ from jaxbandit.environments import gaussian, piecewise, restless
 from jaxbandit.families import Gaussian
 from jaxbandit.policies import CUSUM, TVKLUCB, UCB1, GradientBandit, KnownProcess, Thompson, Uniform, WithDetector
 
-INJECTED = optax.inject_hyperparams(optax.adam)
 OTHER = two_state([0.1, 0.4, 0.6], [0.4, 0.25, 0.3], initial_state="stationary")
-TWO_UCB1 = [UCB1(), UCB1(0.5)]
 RECORD = {
     "Markovian": {"tv": lambda arms, state, t, policy: policy.markovian(state, t + 1)},
     "plays": lambda arms, state, t: arms.plays,
     "states": lambda arms, state, t: arms.states.sum(),
 }
+UCB = {"ucb": [UCB1(), UCB1(0.5)]}
+RESTLESS = {name: restless(arms.transition, (0, 1), SEEN.passive) for name, arms in (("a", ARMS), ("b", OTHER))}
+REAL = {"a": gaussian([0.5, 0.2, -0.1], [1.0, 0.5, 2.0]), "b": gaussian([0.0, 0.3, 0.2])}
+FALLING = Rotting(np.array([0.9, 0.8, 0.5]), np.array([0.2, 0.4, 0.3]))
+PIECES = piecewise([20, 41], [[0.5, 0.3, 0.4], [0.5, 0.3, 0.9], [0.5, 0.3, 0.4]])
+WATCHED = [WithDetector(UCB1(), CUSUM(5, 0.05, threshold, 0.1)) for threshold in (1.0, 2.0)]
+INJECTED = optax.inject_hyperparams(optax.adam)
+GRADIENT = [GradientBandit(INJECTED, rate) for rate in (0.1, 0.5)]
+JUDGED = {"tv": [TVKLUCB(scale=scale) for scale in (0.3, 1.0)], "ucb": UCB1()}
+
+
+def game(scenarios, policies, **options):
+    return {"scenarios": scenarios, "policies": policies, **options}
+
+
 GAMES = {
-    "rested": {"scenarios": ARMS, "policies": {"tv": TVKLUCB(samples="state", clock="arm"), "u": Uniform()}},
-    "rejected": {"scenarios": ARMS, "policies": {"t": Thompson()}},  # whether one run's draws are accepted
-    "restless": {
-        "scenarios": {
-            "a": restless(ARMS.transition, (0, 1), SEEN.passive),
-            "b": restless(OTHER.transition, (0, 1), SEEN.passive),
-        },
-        "policies": {"ucb": TWO_UCB1, "u": Uniform()},
-        "plays": 2,
-        "shuffle": True,
-    },
-    "rotting": {
-        "scenarios": Rotting(np.array([0.9, 0.8, 0.5]), np.array([0.2, 0.4, 0.3])),
-        "policies": {"ucb": UCB1()},
-    },
-    "changing": {
-        "scenarios": piecewise([20, 41], [[0.5, 0.3, 0.4], [0.5, 0.3, 0.9], [0.5, 0.3, 0.4]]),
-        "policies": {"d": [WithDetector(UCB1(), CUSUM(5, 0.05, threshold, 0.1)) for threshold in (1.0, 2.0)]},
-        "shuffle": True,
-    },
-    "numbers": {
-        "scenarios": {"a": gaussian([0.5, 0.2, -0.1], [1.0, 0.5, 2.0]), "b": gaussian([0.0, 0.3, 0.2])},
-        "policies": {"ucb": TWO_UCB1, "t": Thompson(family=Gaussian())},
-    },
-    "episodes": {"scenarios": EPISODES, "policies": {"k": KnownProcess.of(EPISODES), "u": Uniform()}},
-    "delayed": {"scenarios": ARMS, "policies": {"ucb": TWO_UCB1}, "delay": 3, "batch": 2, "shuffle": True},
-    "independent": {
-        "scenarios": {"a": ARMS, "b": ARMS, "c": OTHER},
-        "policies": {"g": [GradientBandit(INJECTED, rate) for rate in (0.1, 0.5)]},
-        "random_numbers": "independent",
-        "shuffle": True,
-    },
-    "recorded": {
-        "scenarios": {"a": ARMS, "b": OTHER},
-        "policies": {"tv": [TVKLUCB(scale=scale) for scale in (0.3, 1.0)], "ucb": UCB1()},
-        "record": RECORD,
-    },
+    "rested": game(ARMS, {"tv": TVKLUCB(samples="state", clock="arm"), "u": Uniform()}),
+    "rejected": game(ARMS, {"t": Thompson()}),  # whether one run's draws are accepted
+    "restless": game(RESTLESS, UCB | {"u": Uniform()}, plays=2, shuffle=True),
+    "rotting": game(FALLING, {"ucb": UCB1()}),
+    "changing": game(PIECES, {"d": WATCHED}, shuffle=True),
+    "numbers": game(REAL, UCB | {"t": Thompson(family=Gaussian())}),
+    "episodes": game(EPISODES, {"k": KnownProcess.of(EPISODES), "u": Uniform()}),
+    "delayed": game(ARMS, UCB, delay=3, batch=2, shuffle=True),
+    "independent": game(
+        {"a": ARMS, "b": ARMS, "c": OTHER}, {"g": GRADIENT}, random_numbers="independent", shuffle=True
+    ),
+    "recorded": game({"a": ARMS, "b": OTHER}, JUDGED, record=RECORD),
 }
 SIZE = {"key": jax.random.key(5), "runs": 23, "horizon": 60, "times": [1, 7, 31, 60]}
 SHORT = SIZE | {"horizon": 31, "times": [1, 7, 31]}

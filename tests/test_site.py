@@ -24,12 +24,6 @@ def test_doctests(name):
     assert doctest.testmod(import_module(f"docs.making.{name}")).failed == 0
 
 
-@pytest.mark.parametrize("name", policies.classes())
-def test_a_policy_has_its_words(name):
-    """A row of the site's table and a formula: `docs/policies.toml` has them."""
-    policies.about(name, policies.descriptions())
-
-
 def test_no_words_without_a_policy():
     assert set(policies.descriptions()) <= set(policies.classes())
 

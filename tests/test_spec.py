@@ -66,24 +66,12 @@ def played(tmp_path_factory):
         ("runs = 4", "runs = ", "not TOML"),
         ("runs = 4", "rums = 4", "rums"),
         ("runs = 4", 'runs = "many"', "runs"),
-        ("horizon = 200", "horizon = 200\ntimes = [9, 5]", "times"),
-        ("horizon = 200", "horizon = 200\nplays = 3", "plays"),
-        ("seed = 3\n", "seed = 0.5\n", "seed"),
-        ("shuffle = true", 'shuffle = "no"', "shuffle"),
         ("exponent", "exponnt", "policies.tv.exponnt"),
         ('"TVKLUCB"', '"TVKLUBC"', "policies.tv.policy"),
-        ('policy = "TVKLUCB"\n', "", "policies.tv.policy"),
-        ("[1, 2]", "[1, -2]", "policies.tv.scale"),
-        ("[1, 2]", "[1, true]", "policies.tv.scale"),
         ("[1, 2]", "[1, 1.0]", "policies.tv.scale"),
         ("[1, 2]", "[]", "policies.tv.scale"),
-        ('clock = "arm"', 'clock = "hour"', "policies.tv.clock"),
-        ('["none", 0]', '"some"', "policies.kl.exploration"),
         ("[policies.kl]", '[policies."a: b"]', "policies.'a: b'"),
-        ("[policies.tv]", "[policies]\nkl2 = 3\n[policies.tv]", "policies.kl2"),
         ('"two_state"', '"twostate"', "scenarios.two.environment"),
-        ("p10 =", "p11 =", "scenarios.two.p11"),
-        ("p10 = [0.4, 0.55]\n", "", "scenarios.two.p10"),
         ("0.55]", "5.5]", "scenarios.two.p10"),
         ('"stationary"', "2", "scenarios.two.initial_state"),
         ("seed = 1\n", "concentration = 1" + 400 * "0" + "\n", "scenarios.chance.concentration"),
@@ -142,9 +130,7 @@ def test_the_same_command_plays_nothing_and_a_longer_file_only_what_is_new(playe
     assert len(before) == 6
     sweep.run(settings)
     assert {path: path.stat().st_mtime_ns for path in (folder / "counts").rglob("*.npz")} == before
-    longer = (
-        GOOD + '[policies.imed]\npolicy = "IMED"\n[scenarios.chance2]\nenvironment = "bernoulli"\nmeans = [0.5, 0.1]\n'
-    )
+    longer = GOOD + '[policies.imed]\npolicy = "IMED"\n[scenarios.b]\nenvironment = "bernoulli"\nmeans = [0.5, 0.1]\n'
     sweep.run(sweep.Settings(str(written(folder.parent, longer)), str(folder)))
     after = {path: path.stat().st_mtime_ns for path in (folder / "counts").rglob("*.npz")}
     assert len(after) == 12 and before.items() <= after.items()

@@ -1,4 +1,4 @@
-"""KL-UCB-MC and TV-KL-UCB for arms with three and more states: exact enumeration and float64 loops of their own."""
+"""KL-UCB-MC and TV-KL-UCB for arms with three and more states: float64 loops of their own."""
 
 import warnings
 
@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import reference
 import reference_likelihood
-from against import check_law, check_same_arms
+from against import check_same_arms
 
 import jaxbandit
-from jaxbandit import ALL, IMEDMC, TVKLUCB, Feedback, markov
+from jaxbandit import IMEDMC, TVKLUCB, Feedback, markov
 
 # Three arms whose means lie close together: a clear chain, one that is nearly i.i.d., one that moves in circles.
 ROWS = [
@@ -22,23 +22,6 @@ ROWS = [
 # Without symmetry: otherwise arms tie in the real numbers, and rounding decides.
 UNIT = (0.1, 0.83, 0.37)
 OUTSIDE = (3.0, -2.0, 0.43)
-
-LAWS = [("KLUCBMC", {}), ("TVKLUCB", {}), ("TVKLUCB", {"samples": "state", "clock": "arm"})]
-
-
-@pytest.mark.parametrize(("name", "fields"), LAWS)
-def test_exact_law_of_six_rounds(name, fields):
-    """All trajectories of two arms with three states against 20,000 runs, chi-square at 1e-9."""
-    environment = markov(ROWS[:2], UNIT)
-    law = reference.exact_law(name, environment.transition, environment.reward, 0, 6, **fields)
-    assert abs(sum(law.values()) - 1) < 1e-12
-    result = jaxbandit.simulate(environment, {name: ALL[name](**fields)}, runs=20_000, horizon=6, times=[6])
-    check_law(result.visits[name][0, 0, :, 0], law)
-
-
-def check_against_reference(name, fields, environment, runs=3, rounds=300, initial_state=0):
-    check_same_arms(reference.play, name, fields, environment, runs, rounds, initial_state)
-
 
 VARIANTS = [
     ("KLUCBMC", {}, OUTSIDE),
@@ -58,7 +41,7 @@ def test_same_arm_as_the_reference_in_every_round(name, fields, reward, monkeypa
     judge = reference.is_markovian
     monkeypatch.setattr(reference, "is_markovian", lambda *case: verdicts.append(judge(*case)) or verdicts[-1])
     starts = [2, 0, 1]
-    check_against_reference(name, fields, markov(ROWS, reward, initial_state=starts), initial_state=starts)
+    check_same_arms(reference.play, name, fields, markov(ROWS, reward, initial_state=starts), 3, 300, starts)
     if name == "TVKLUCB":
         assert 50 <= sum(verdicts) <= len(verdicts) - 50, (sum(verdicts), len(verdicts))
 
@@ -108,17 +91,7 @@ def test_five_states_in_every_round(name, fields):
     rng = np.random.default_rng(5)
     rows, reward = rng.dirichlet(np.ones(5), (3, 5)), rng.uniform(-1, 2, (3, 5)).round(3)
     rows[1], rows[2, :, 2] = rows[1, :1], 0
-    check_against_reference(name, fields, markov(rows / rows.sum(-1, keepdims=True), reward))
-
-
-def test_variants_of_many_states_play_as_each_alone():
-    arms = jaxbandit.random_arms(jax.random.key(0), 3, 4)
-    grid = [TVKLUCB(unvisited=1.0), TVKLUCB(unvisited=0.2, scale=0.5)]
-    asked = {"runs": 16, "horizon": 60, "times": [60], "progress": False}
-    together = jaxbandit.simulate(arms, {"p": grid}, **asked).visits["p"]
-    for number, policy in enumerate(grid):
-        alone = jaxbandit.simulate(arms, {"p": policy}, **asked).visits["p"]
-        np.testing.assert_array_equal(together[:, number], alone[:, 0])
+    check_same_arms(reference.play, name, fields, markov(rows / rows.sum(-1, keepdims=True), reward), 3, 300, 0)
 
 
 def test_sixty_four_states_are_played():

@@ -10,25 +10,13 @@ import pytest
 from scipy import stats
 
 import jaxbandit
-from jaxbandit import IMED, KLUCB, UCB1, PosteriorWhittle, StoppedWarning, UCWhittle, Uniform, metrics, stress
-from jaxbandit.stress import (
-    IndependentSpace,
-    PiecewiseSpace,
-    RestlessSpace,
-    ThreeStateSpace,
-    TwoStateSpace,
-    failure_search,
-    trials,
-)
+from jaxbandit import IMED, KLUCB, UCB1, StoppedWarning, Uniform, metrics, stress
+from jaxbandit.stress import IndependentSpace, PiecewiseSpace, RestlessSpace, ThreeStateSpace, TwoStateSpace
 
 SPACES = {
     **{"two states": TwoStateSpace(), "five arms": TwoStateSpace(arms=5, initial_state=0)},
-    **{
-        "three states": ThreeStateSpace(),
-        "restless": RestlessSpace(),
-        "all-pay": RestlessSpace(paid="all"),
-        "changing": PiecewiseSpace(horizon=100),
-    },
+    **{"three states": ThreeStateSpace(), "changing": PiecewiseSpace(horizon=100)},
+    **{"restless": RestlessSpace(), "all-pay": RestlessSpace(paid="all")},
     **{name: IndependentSpace(name) for name in ("bernoulli", "gaussian", "poisson", "exponential")},
 }
 FAST = {"panel": {"KL-UCB": KLUCB()}, "horizon": 100, "progress": False}
@@ -43,12 +31,6 @@ def test_the_code_of_a_problem_makes_the_very_same_arms(name):
         again = eval(problem.code, {"jaxbandit": jaxbandit})
         for made, pasted in zip(jax.tree.leaves(problem.arms), jax.tree.leaves(again), strict=True):
             np.testing.assert_array_equal(made, pasted)
-
-
-def test_where_all_arms_pay_the_panel_is_two_learners_and_random_play():
-    panel = list(RestlessSpace(paid="all").panel().values())
-    assert panel == [PosteriorWhittle(), UCWhittle(scale=0.1), Uniform()]
-    assert RestlessSpace(3, 1e-2) == RestlessSpace(arms=3, slowest=1e-2)
 
 
 def test_speeds_and_means_have_their_laws():
@@ -83,7 +65,7 @@ def test_a_survey_is_what_simulate_plays():
     assert answer.regrets["UCB1"].shape == (40, 5) and answer.panel == ("KL-UCB",)
     assert len({problem.code for problem in answer.problems}) == 40
     for number in (0, 31, 32, 39):
-        own = jax.random.fold_in(key, 1 + number // trials.TOGETHER)
+        own = jax.random.fold_in(key, 1 + number // stress.trials.TOGETHER)
         all_policies = policies | FAST["panel"]
         arms = answer.problems[number].arms
         asked = {"runs": 5, "horizon": 100, "times": [100], "key": own, "random_numbers": "independent"}
@@ -100,8 +82,8 @@ def test_a_survey_is_what_simulate_plays():
 
 def test_the_least_regret_is_that_of_the_panel_on_the_same_problem():
     regrets = {"mine": np.array([[9.0], [1.0]]), "a": np.array([[4.0], [8.0]]), "b": np.array([[5.0], [3.0]])}
-    assert trials.avoidable(regrets, "mine", ("a", "b")).tolist() == [5.0, -2.0]
-    assert trials.avoidable(regrets, "a", ("a", "b")).tolist() == [0.0, 5.0]
+    assert stress.trials.avoidable(regrets, "mine", ("a", "b")).tolist() == [5.0, -2.0]
+    assert stress.trials.avoidable(regrets, "a", ("a", "b")).tolist() == [0.0, 5.0]
 
 
 SMALL = {**FAST, "budget": 96, "number": 2, "runs": 64}
@@ -139,7 +121,7 @@ def stop_at(monkeypatch):
                 signal.raise_signal(signal.SIGINT)
             return jaxbandit.simulate(**asked)
 
-        monkeypatch.setattr(trials, "simulate", simulate)
+        monkeypatch.setattr(stress.trials, "simulate", simulate)
 
     return stop_at
 
@@ -185,7 +167,7 @@ def test_a_search_that_was_stopped_and_judged_continues_in_its_folder(tmp_path, 
         return jaxbandit.sweep(*asked, **options)
 
     space, made = TwoStateSpace(slowest=0.05), iter(range(1000))
-    monkeypatch.setattr(trials, "sweep", sweep)
+    monkeypatch.setattr(stress.trials, "sweep", sweep)
     with pytest.warns(StoppedWarning):
         stopped = stress.worst(Uniform(), space, folder=tmp_path, **SMALL)
     assert len(stopped) == 2 and all(item.judged and item.stopped for item in stopped)
@@ -226,15 +208,11 @@ def test_a_planted_flaw_is_found(seed):
     [
         (lambda: stress.worst(UCB1(), TwoStateSpace(2, 1.0, 1.0, 0.5, 0.5)), "space: .* has one point only"),
         (lambda: stress.worst(UCB1(), RestlessSpace(slowest=0.2, fastest=0.1)), "space.fastest: 0.1 is below slowest"),
-        (lambda: stress.worst(UCB1(), IndependentSpace("beta")), "space.family: 'beta'"),
-        (lambda: stress.worst(UCB1(), ThreeStateSpace(arms=1)), "space.arms: 1 "),
         (lambda: stress.over(TwoStateSpace(), {"u": [UCB1()]}), r"policies\['u'\]: a list of variants"),
         (lambda: stress.over(3, {"u": UCB1()}), "space: a space, such as .* is needed, and int has no dimension"),
         (lambda: stress.worst(jaxbandit.IMEDMC(), IndependentSpace("gaussian")), "policy: "),
         (lambda: stress.worst(UCB1(), panel={"the policy": KLUCB()}), r"panel\['the policy'\]: the tested policy has"),
-        (lambda: stress.worst(UCB1(), panel={}), "panel: {}; give a dict"),
         (lambda: stress.over(TwoStateSpace(), {"KL-UCB": UCB1()}), r"policies\['KL-UCB'\]: the panel has another"),
-        (lambda: stress.worst(UCB1(), budget=3), "budget: 3 is not among the integers from 32"),
         (lambda: stress.over(TwoStateSpace(), {"u": UCB1()}, problems=1), "problems: 1 is not among"),
     ],
 )
@@ -246,4 +224,4 @@ def test_bad_arguments_are_refused_by_name(call, message):
 def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "cmaes", None)
     with pytest.raises(ImportError, match=r"^cmaes is not installed; pip install"):
-        failure_search.worst(UCB1(), budget=32)
+        stress.failure_search.worst(UCB1(), budget=32)

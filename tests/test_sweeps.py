@@ -80,8 +80,6 @@ def test_files_of_runs_are_kept_where_more_or_fewer_are_asked_for(tmp_path):
         ({"scenarios": two_state([0.5, 0.4, 0.2], [0.4, 0.55, 0.65])}, r"scenarios\['scenario'\]\.means\(\), "),
         ({"horizon": 301}, "horizon"),
         ({"key": jax.random.key(1)}, "key"),
-        ({"plays": 2}, "plays"),
-        ({"shuffle": True}, "shuffle"),
     ],
 )
 def test_what_changed_is_refused(tmp_path, change, field):
@@ -96,7 +94,6 @@ def test_bad_arguments_write_nothing(tmp_path):
     folder = tmp_path / "s"
     for bad, message in [
         ({}, "cases: give a dict"),
-        ({"c": 3}, r"cases\['c'\]"),
         ({"c": {**CASE, "runs": 0}}, r"cases\['c'\]: runs: 0"),
         ({"c": {**CASE, "rums": 3}}, r"cases\['c'\]: .*rums"),
         ({"c": {**CASE, "runs": range(3)}}, "give their number"),
@@ -254,11 +251,6 @@ def test_folders_that_hold_no_sweep(tmp_path):
         jaxbandit.load_sweep(tmp_path)
     with pytest.raises(FileNotFoundError, match="no such folder"):
         jaxbandit.load_sweep(tmp_path / "none")
-    sweep({"c": {**CASE, "runs": 2}, "d": {**CASE, "runs": 2, "key": jax.random.key(1)}}, tmp_path)
-    (one, other) = sorted(tmp_path.rglob("*.npz"))
-    one.write_bytes(other.read_bytes())
-    with pytest.raises(ValueError, match="a piece of something else; move it away"):
-        jaxbandit.load_sweep(tmp_path)
 
 
 def test_foreign_folders_and_manifests(tmp_path):
@@ -372,9 +364,10 @@ def test_a_holder_that_cannot_be_read_is_refused_in_a_sentence_all_the_same(tmp_
                 sweep({"c": CASE}, tmp_path)
 
 
-def kill_often(folder, times, seed=0):
-    """Kill a sweep at random moments, half of them while it writes; how many kills met it, and the digest."""
-    rng, killed = random.Random(seed), 0
+@pytest.mark.parametrize("times", [2, 5])
+def test_killed_again_and_again(times, tmp_path):
+    """kill -9 at random moments, half of them while it writes: in the end the undisturbed counts, in whole files."""
+    rng, killed, folder = random.Random(0), 0, tmp_path / "s"
     for number in range(times):
         with start_child(folder) as child:
             while not (folder / storage.HOLDER).exists() and child.poll() is None:
@@ -387,18 +380,11 @@ def kill_often(folder, times, seed=0):
         (folder / storage.HOLDER).unlink(missing_ok=True)
     with start_child(folder) as child:
         out, _ = child.communicate(timeout=120)
-    return killed, out.strip()
-
-
-@pytest.mark.parametrize("times", [2, 5])
-def test_killed_again_and_again(times, tmp_path):
-    """kill -9 at random moments: in the end the digest of the undisturbed counts, and no file that is not whole."""
-    killed, result = kill_often(tmp_path / "s", times)
     whole = {name: simulate(**case) for name, case in cases().items()}
-    assert result == digest(whole)
+    assert out.strip() == digest(whole)
     assert killed >= 1  # a fast machine may have written everything before the others
-    assert all(Result.load(path) for path in (tmp_path / "s").rglob("*.npz"))
-    assert not [path for path in (tmp_path / "s").rglob("*") if path.name.endswith(".tmp")]
+    assert all(Result.load(path) for path in folder.rglob("*.npz"))
+    assert not [path for path in folder.rglob("*") if path.name.endswith(".tmp")]
 
 
 def test_spawned_processes(tmp_path):

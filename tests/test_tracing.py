@@ -55,9 +55,10 @@ def adds_what_does_not_fit(self, key, state, t):
 
 WRONG = [
     ({"scores": lambda self, key, state, t: (jnp.float32(t), state)}, r"scores: an array float32\[\] is not \[K\]"),
-    ({"scores": lambda self, key, state, t: (state.reward, state)}, r"scores: an array float32\[3, 2\] is not \[K\]"),
     ({"scores": lambda self, key, state, t: ((t, t), state)}, r"scores: tuple is not \[K\] = \(3,\)"),
     ({"scores": lambda self, key, state, t: (jnp.arange(3), state)}, r"scores: int32 is not a float"),
+    ({"scores": lambda self, key, state, t: (jnp.arange(3.0), (state, t))}, r"scores: a state of"),
+    ({"scores": lambda self, key, state, t: jnp.arange(3.0)}, r"scores: returns .*, not a pair; write `return scores"),
     ({"update": forgets_to_return}, r"update: returns None; return the state after the round"),
     ({"init": lambda self, reward: jnp.zeros(3, int), "scores": lambda self, key, state, t: (1.0 * state, state),
       "update": adds_a_float}, r"update: state was int32\[3\] and becomes float32\[3\]; shapes and types must not"),
@@ -73,26 +74,13 @@ WRONG = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("methods", "words"), WRONG, ids=[words.split(":")[0] + str(n) for n, (_, words) in enumerate(WRONG)]
-)
+@pytest.mark.parametrize(("methods", "words"), WRONG, ids=[f"{words[:6]}{n}" for n, (_, words) in enumerate(WRONG)])
 def test_what_cannot_be_played_is_refused_before_anything_is_compiled(methods, words, monkeypatch):
     monkeypatch.setattr(tiles, "_program", None)  # nothing is compiled
     with pytest.raises(ValueError, match=r"^policies\['mine'\]\." + words):
         simulate(ARMS, {"uniform": Uniform(), "mine": policy(**methods)}, **SIZE)
     with pytest.raises(AssertionError, match=r"^Greedy\." + words):
         check_policy(policy(**methods), arms=3)
-
-
-def test_a_python_number_in_a_state_takes_the_type_that_a_round_gives_it():
-    """A count that begins as 0 and to which fractions are added is a float from the first round on."""
-    counting = policy(
-        init=lambda self, reward: (0, jnp.zeros(3)),
-        scores=lambda self, key, state, t: (state[1] + state[0], state),
-        update=lambda self, state, feedback: (state[0] + 0.5, state[1].at[feedback.arms].add(-1)),
-    )
-    result = simulate(ARMS, {"mine": counting}, record={"count": lambda arms, state, t: state[0]}, **SIZE)
-    assert result.recorded["count"]["mine"][0, 0, 0, -1] == 5 and result.visits["mine"][0, 0, 0, -1].sum() == 10
 
 
 def test_an_environment_is_looked_at_too():
@@ -122,9 +110,7 @@ def test_names_of_what_results_have_anyway_are_not_recorders(name):
 def test_nan_among_the_scores_is_noticed_in_the_very_round():
     """0/0 in round 7, in every run; and the logarithm of less than 0 in some runs. Infinite scores are none."""
     finite = policy(scores=lambda self, key, state, t: (jnp.array([-jnp.inf, jnp.inf, 0.1]), state))
-    zero = policy(
-        scores=lambda self, key, state, t: (jnp.where(t == 7, 0.0, 1.0) / jnp.where(t == 7, jnp.zeros(3), 1.0), state)
-    )
+    zero = policy(scores=lambda self, key, state, t: (jnp.where(t == 7, 0.0, 1.0) / (t - 7) * jnp.ones(3), state))
     with pytest.warns(UserWarning, match=r"^policies\['zero'\]: scores were NaN in 40 of 40 runs, first in round 7;"):
         result = simulate(ARMS, {"finite": finite, "zero": [zero, zero]}, runs=20, horizon=10, chunk=4)
     assert result.complete

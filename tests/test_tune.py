@@ -1,9 +1,8 @@
 """Numbers chosen by a sweep: the truly better are chosen, and judged on runs that had no part in the choice."""
 
-import csv
-
 import numpy as np
 import pytest
+from test_spec import rows_of
 
 import jaxbandit
 from experiments import tune
@@ -11,11 +10,6 @@ from experiments.grids import criterion
 from experiments.grids.offered import GRIDS, grid_of
 from experiments.published.scenarios import environment
 from jaxbandit import metrics
-
-
-def rows_of(path):
-    with open(path) as file:
-        return list(csv.DictReader(file))
 
 
 def test_the_truly_better_is_chosen():

@@ -49,6 +49,8 @@ def _check_parts(environment: Environment, policy: Policy, keys: RunKeys, carry:
     """Raise ValueError unless these are an environment, a policy, keys of runs and their carry."""
     has("environment", environment, "an environment", "reward", "means", "init", "step")
     has("policy", policy, "a policy", "init", "scores", "update")
+    if declares(environment).pairing == "shared" and not members.takes_states(policy):
+        raise ValueError(f"policy: the arms share one state, and the init of {type(policy).__name__} takes no states")
     if not isinstance(keys, RunKeys):
         raise ValueError(f"keys: {excerpt(keys)} is not of run_keys(key, runs)")
     if carry is not None and not isinstance(carry, Carry):

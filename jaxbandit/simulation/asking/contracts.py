@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any, get_args
 
@@ -69,7 +68,7 @@ def _fits(array: np.ndarray) -> bool:
 
 def check_task(where: str, policy: Any, task: Task) -> None:
     """Raise ValueError for a task that the policy's `validate` rejects, or if its `init` takes too few arguments."""
-    if declares(task.environment).pairing == "shared" and not _takes_states(policy):
+    if declares(task.environment).pairing == "shared" and not members.takes_states(policy):
         raise ValueError(
             f"{where}: {type(policy).__name__} is for arms with states of their own; the arms of {task.name} share one "
             "state (a decision process), for which a policy's init takes (reward, shown)"
@@ -84,14 +83,6 @@ def validate(where: str, thing: Any, task: Task) -> None:
     except ValueError as error:
         field = str(error).partition(":")[0]
         raise ValueError(f"{where}{': ' if members.lacks(thing, field) else '.'}{error}") from error
-
-
-def _takes_states(policy: Any) -> bool:
-    try:
-        inspect.signature(policy.init).bind(None, None)
-    except (TypeError, ValueError):
-        return False
-    return True
 
 
 def named_things(argument: str, things: Mapping[Any, Any]) -> dict[str, Any]:
