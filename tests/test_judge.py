@@ -32,7 +32,7 @@ class Mine:
 
     def scores(self, key, state, t):
         mean, plays = state.mean_and_plays()
-        return jnp.where(plays == 0, jnp.inf, mean + self.scale / jnp.sqrt(jnp.maximum(plays, 1)))
+        return jnp.where(plays == 0, jnp.inf, mean + self.scale / jnp.sqrt(jnp.maximum(plays, 1))), state
 
     def update(self, state, feedback):
         return state.counted(feedback)
@@ -47,7 +47,7 @@ class Fails(Mine):
 @jaxbandit.pytree
 class Nan(Mine):
     def scores(self, key, state, t):
-        return super().scores(key, state, t) + jnp.where(t == 9, jnp.nan, 0.0)
+        return super().scores(key, state, t)[0] + jnp.where(t == 9, jnp.nan, 0.0), state
 
 
 def fails():
