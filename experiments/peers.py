@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.stats import ttest_ind
+from scipy.stats import t as student
 
 import jaxbandit
 from experiments.command_line.experiment import begin_and_play, finish
@@ -125,8 +125,9 @@ def compare(ours: np.ndarray, theirs: np.ndarray, rows: int) -> tuple[float, flo
     difference = float(ours.mean() - theirs.mean())
     if not (np.ptp(ours) or np.ptp(theirs)):
         return difference, 0.0
-    ends = ttest_ind(ours, theirs, equal_var=False).confidence_interval(1 - 0.05 / rows)
-    return difference, float(ends.high - ends.low) / 2
+    variances = np.array([runs.var(ddof=1) / len(runs) for runs in (ours, theirs)])
+    degrees = variances.sum() ** 2 / (variances**2 / [len(ours) - 1, len(theirs) - 1]).sum()
+    return difference, float(student.ppf(1 - 0.025 / rows, degrees) * np.sqrt(variances.sum()))
 
 
 def verdict(difference: float, half: float, why: str) -> str:

@@ -4,7 +4,7 @@ Every trial is a sweep, a command with a sweep and simulations of its own, a sur
 small ones, of which every other one compiles its programs anew. At a moment drawn between its beginning and its usual
 end this process sends SIGINT to itself. The trial must end by KeyboardInterrupt (a command with 130), or warn that it
 was stopped; a sweep's files must be what they were, and the same call must go on with them to the counts of one that
-nobody disturbed. With --commands some trials are commands in processes of their own.
+nobody disturbed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ import random
 import runpy
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
@@ -154,34 +153,9 @@ class Trials:
             self.compare(self.folder / "sweep")
 
 
-def commands(folder, number, seed, arguments):
-    """Commands in processes of their own, with a signal each; how they ended."""
-    rng, ended = random.Random(seed), collections.Counter()
-    began = time.monotonic()
-    subprocess.run([sys.executable, "-m", *arguments, "--out", f"{folder}/whole"], check=True, capture_output=True)
-    usual = time.monotonic() - began
-    for n in range(number):
-        place = folder / f"{n}"
-        process = subprocess.Popen(
-            [sys.executable, "-m", *arguments, "--out", str(place)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
-        )
-        while not place.exists() and process.poll() is None:
-            time.sleep(0.01)
-        time.sleep(rng.uniform(0, usual / 2))
-        process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=300)
-        late = process.returncode == 0 and b"written to" in out
-        ended["finished" if late else f"exit {process.returncode}"] += 1
-        print(n, process.returncode, flush=True)
-        for path in place.rglob("*.npz"):
-            Result.load(path)
-    return ended
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--signals", type=int, default=200, help="how many (default: 200)")
-    parser.add_argument("--commands", type=int, default=0, help="and in processes of their own (default: 0)")
     parser.add_argument("--seed", type=int, default=0, help="of when they come (default: 0)")
     asked = parser.parse_args()
     jaxbandit.use_all_cores()
@@ -198,9 +172,6 @@ def main():
         for (kind, ended), count in sorted(trials.counts.items()):
             print(f"{kind:8s} {ended:28s} {count:4d}")
         print("latest end after a signal, seconds:", {kind: round(took, 1) for kind, took in trials.latest.items()})
-        if asked.commands:
-            small = ["experiments.scenario1", "--runs", "20", "--horizon", "20000"]
-            print("commands:", dict(commands(Path(folder) / "commands", asked.commands, asked.seed, small)))
 
 
 if __name__ == "__main__":

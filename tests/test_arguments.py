@@ -33,8 +33,8 @@ class NoPytree:
 TWO = two_state([0.5, 0.4], [0.4, 0.55])
 BAD = [
     ({"runs": 0}, "runs: 0"),
-    ({"horizon": 0}, "horizon: 0; at least 1 round"),
-    ({"horizon": 2**31}, r"horizon: 2147483648 is beyond"),
+    ({"horizon": 0}, "horizon: 0 is not among the integers from 1"),
+    ({"horizon": 2**31}, r"horizon: 2147483648 is not among"),
     ({"plays": 4}, "plays: 4"),
     ({"times": [5, 3]}, "times: not sorted"),
     ({"times": [3, 11]}, "times: rounds 3..11 reach beyond 1..10"),

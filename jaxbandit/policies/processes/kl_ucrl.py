@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.base import Feedback, Task, pytree, static
+from jaxbandit.base import pytree, static
 from jaxbandit.confidence import kl_ball_max
 from jaxbandit.planning import Plan
 from jaxbandit.policies.processes.moves import Episode, Moves, Rewards
@@ -17,6 +17,7 @@ from jaxbandit.policies.processes.optimism import (
     before_first_episode,
     best_plan,
     check_optimist,
+    counted,
     episode_scores,
     largest_rewards,
     level,
@@ -51,17 +52,10 @@ class KLUCRL:
     delta: ArrayLike = 0.05
     rewards: Rewards = static("learned")
 
-    def validate(self, task: Task) -> None:
-        check_optimist(self, task)
-
-    def init(self, reward: Array, shown: Array) -> Episode:
-        return before_first_episode(reward, shown)
+    validate, init, update = check_optimist, before_first_episode, counted
 
     def scores(self, key: Array, state: Episode, t: Array) -> tuple[Array, Episode]:
         return episode_scores(self, state, t)
-
-    def update(self, state: Episode, feedback: Feedback) -> Episode:
-        return state._replace(seen=state.seen.counted(feedback))
 
     def plan(self, seen: Moves, t: Array) -> Plan:
         """The optimistic process in the confidence set of round t, and its optimal actions."""

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.base import Task
+from jaxbandit.base import Feedback, Task
 from jaxbandit.planning import Plan, value_iteration
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.processes.moves import Episode, Moves, check_learner, decided, doubled, nothing_seen, replanned
@@ -25,10 +25,15 @@ def check_optimist(policy: Any, task: Task) -> None:
     checks.number(policy, "delta", 0, 1, above=True, below=True)
 
 
-def before_first_episode(reward: Array, shown: Array) -> Episode:
+def before_first_episode(policy: Any, reward: Array, shown: Array) -> Episode:
     """The state before the first round, from the rewards of pairs [A, S] and the states shown [A]."""
     seen = nothing_seen(reward, shown)
     return Episode(seen, jnp.zeros_like(seen.left), jnp.zeros(reward.shape[1], jnp.int32), jnp.zeros(()))
+
+
+def counted(policy: Any, state: Episode, feedback: Feedback) -> Episode:
+    """The state after a round."""
+    return state._replace(seen=state.seen.counted(feedback))
 
 
 def episode_scores(policy: Any, state: Episode, t: Array, interrupted: Array | bool = False) -> tuple[Array, Episode]:

@@ -8,13 +8,14 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.base import Feedback, Task, pytree, static
+from jaxbandit.base import pytree, static
 from jaxbandit.planning import Plan, l1_ball_max
 from jaxbandit.policies.processes.moves import Episode, Moves, Rewards
 from jaxbandit.policies.processes.optimism import (
     before_first_episode,
     best_plan,
     check_optimist,
+    counted,
     episode_scores,
     largest_rewards,
     level,
@@ -52,17 +53,10 @@ class UCRL2:
     delta: ArrayLike = 0.05
     rewards: Rewards = static("learned")
 
-    def validate(self, task: Task) -> None:
-        check_optimist(self, task)
-
-    def init(self, reward: Array, shown: Array) -> Episode:
-        return before_first_episode(reward, shown)
+    validate, init, update = check_optimist, before_first_episode, counted
 
     def scores(self, key: Array, state: Episode, t: Array) -> tuple[Array, Episode]:
         return episode_scores(self, state, t)
-
-    def update(self, state: Episode, feedback: Feedback) -> Episode:
-        return state._replace(seen=state.seen.counted(feedback))
 
     def plan(self, seen: Moves, t: Array) -> Plan:
         """The optimistic process in the confidence set of round t, and its optimal actions."""

@@ -111,7 +111,7 @@ def check(
     reward = rewards_of(named)
     arms = reward.shape[1]
     first_run, runs = _runs(runs)
-    horizon, plays = _rounds(horizon), _plays(plays, arms, named)
+    horizon, plays = integer("horizon", horizon, 1, LARGEST_INTEGER), _plays(plays, arms, named)
     delay, batch = checked_delay(delay, batch, horizon)
     tasks = [Task(scenario, plays, horizon, f"scenarios[{name!r}]") for name, scenario in named.items()]
     for task in tasks:
@@ -163,19 +163,7 @@ def _runs(runs: int | range) -> tuple[int, int]:
         if runs.step != 1 or runs.start < 0 or runs.stop > LARGEST_INTEGER:
             raise ValueError(f"runs: {runs}; a range of consecutive numbers from 0 to 2^31 - 1 is needed")
         first, runs = runs.start, len(runs)
-    runs = integer("runs", runs)
-    if not 1 <= runs <= LARGEST_INTEGER:
-        raise ValueError(f"runs: {runs}; at least 1 is needed, at most 2^31 - 1")
-    return first, int(runs)
-
-
-def _rounds(horizon: int) -> int:
-    horizon = integer("horizon", horizon)
-    if horizon < 1:
-        raise ValueError(f"horizon: {horizon}; at least 1 round is needed")
-    if horizon > LARGEST_INTEGER:
-        raise ValueError(f"horizon: {horizon} is beyond 2^31 - 1, where counts of rounds overflow")
-    return int(horizon)
+    return first, integer("runs", runs, 1, LARGEST_INTEGER)
 
 
 def _plays(plays: int, arms: int, named: dict[str, Environment]) -> int:
