@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
@@ -315,11 +316,13 @@ def test_a_full_disk_and_a_vanished_folder(tmp_path, monkeypatch, many_files, pl
 
 
 def test_the_error_of_a_worker_stops_the_others(tmp_path, monkeypatch):
-    stopped_early = []
+    stopped_early, other_plays = [], threading.Event()
 
     def play(task, case, bar, stopped):
         if task.first == 0:
+            other_plays.wait(60)
             raise OSError(errno.ENOSPC, "full")
+        other_plays.set()
         end = time.monotonic() + 60
         while not stopped() and time.monotonic() < end:
             time.sleep(0.01)
