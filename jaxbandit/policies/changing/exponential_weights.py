@@ -48,10 +48,11 @@ class Weights(NamedTuple):
 class Exp3:
     """Exp3 (exponential weights for exploration and exploitation) plays arm k with probability p_k.
 
-    p_k = (1 - gamma) w_k / W + gamma / K, W the sum of the weights w, which begin at 1. A play of arm a that pays x multiplies w_a by exp(gamma x / (K p_a)). For every sequence
-    of rewards the expected regret against the best fixed arm is at most (e - 1) gamma G + K log K / gamma, G the sum
-    of that arm's rewards; with gamma from the horizon n that is at most 2.63 sqrt(n K log K). With delayed feedback, as
-    in `simulate(delay=5)`, p_a is the probability when the arm was played, but the bound is not proved.
+    p_k = (1 - gamma) w_k / W + gamma / K, W the sum of the weights w, which begin at 1. A play of arm a that pays x
+    multiplies w_a by exp(gamma x / (K p_a)). For every sequence of rewards the expected regret against the best fixed
+    arm is at most (e - 1) gamma G + K log K / gamma, G the sum of that arm's rewards; with gamma from the horizon n
+    that is at most 2.63 sqrt(n K log K). With delayed feedback, as in `simulate(delay=5)`, p_a is the probability when
+    the arm was played, but the bound is not proved.
 
     Args:
       gamma: the probability of uniform exploration, in [1e-30, 1]; None for
