@@ -261,7 +261,6 @@ OLD_ENVIRONMENTS = {
     "means_at": ({"means_at": lambda *_: None}, r"means_at; write means_now\(state, t\)"),
     "word": ({"declares": Declares(problem="chnging")}, "declares.problem: 'chnging' is not one of rested"),
     "dict": ({"declares": {"problem": "changing"}}, "declares: .* is not a Declares"),
-    "apart": ({"declares": Declares(pairing="shared")}, "go together; declare both or neither"),
 }
 
 
@@ -288,8 +287,6 @@ def test_declarations_of_an_earlier_form_and_wrong_ones_are_refused(name):
 
 @pytest.mark.parametrize("field", ["arms", "before", "states", "rewards"])
 def test_feedback_of_another_shape_is_refused(field):
-    """An array of all arms where one is played would be counted as so many plays."""
-
     @jaxbandit.pytree
     class Wide(type(ARMS)):
         def step(self, key, state, arms, t):
