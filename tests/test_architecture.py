@@ -243,21 +243,21 @@ def test_no_two_files_have_one_name():
 def test_every_room_and_file_is_listed():
     assert {path.relative_to(PACKAGE).parts[0].removesuffix(".py") for path in MODULES} == set(MAY_IMPORT)
     for room, files in BELOW.items():
-        found = {path.stem for path in (PACKAGE / room).iterdir() if path.stem not in ("__init__", "__pycache__")}
-        assert found == set(files)
+        names = {path.stem for path in (PACKAGE / room).iterdir() if path.stem not in ("__init__", "__pycache__")}
+        assert names == set(files)
 
 
 def taken(path: Path) -> set[tuple[str, str]]:
     """What a file imports from rooms of another floor of the package: the room, and the module or name inside it."""
-    found = set()
+    imported = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "jaxbandit":
             for alias in node.names:
                 parts = [*node.module.split("."), alias.name][1:]
                 depth = max((n for n in range(1, len(parts) + 1) if (PACKAGE / Path(*parts[:n])).is_dir()), default=0)
                 if depth < len(parts) and depth and PACKAGE / parts[0] not in path.parents:
-                    found.add(("/".join(parts[:depth]), ".".join(parts[depth:])))
-    return found
+                    imported.add(("/".join(parts[:depth]), ".".join(parts[depth:])))
+    return imported
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
@@ -313,8 +313,8 @@ def test_what_speed_asks_for_stands_in_one_room():
     asked = {"make_jaxpr", "eqns", "xla_", "xla_metadata", "threefry_2x32", "UNIMPLEMENTED"}
     for path in MODULES:
         if path.relative_to(PACKAGE).parts[0] != "fast":
-            found = {word for word in asked if word in path.read_text()}
-            assert found == ({"make_jaxpr"} if path == PACKAGE / "simulation" / "asking" / "user_code.py" else set()), (
+            words = {word for word in asked if word in path.read_text()}
+            assert words == ({"make_jaxpr"} if path == PACKAGE / "simulation" / "asking" / "user_code.py" else set()), (
                 path
             )
 
