@@ -2,9 +2,9 @@
 
 For seven chains, i.i.d. and Markovian: in how many rounds, on average, a state's share of visits is farther than eps
 from its stationary probability (proposition 2), an estimated probability farther than eps from the true one (3), or the
-test of independence wrong (4), beside the bounds on these sums; how often five tests are wrong on arms with two and three
-states, played in every round or seldom; and exact sums beside the bounds of propositions 5 and 6. Prints and writes them
-(CSV), and draws the first two.
+test of independence wrong (4), beside the bounds on these sums. How often five tests are wrong on arms with two and
+three states, played in every round or seldom. Exact sums beside the bounds of propositions 5 and 6. Prints and writes
+all (CSV), and draws the first two.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def run(settings: Settings) -> dict[str, np.ndarray]:
     sums = count_all(settings, times)
     title = f"Mean number of the first {settings.horizon:,} rounds with the event, {settings.runs:,} chains"
     tests = independence_tests.wrong_shares(settings.key(), settings.runs, settings.horizon)
-    wrong = f"Share of {settings.runs:,} runs in which a test is wrong: false alarms of independent arms, misses of others"
+    wrong = f"Share of {settings.runs:,} runs in which a test is wrong: false alarms of i.i.d. arms, misses of others"
     tables = {
         "concentration": (title, table(sums, settings.horizon)),
         "tests": (wrong, independence_tests.table(tests, settings.horizon)),

@@ -198,7 +198,7 @@ def log_p_value(counts: ArrayLike) -> Array:
     2's first half; its theorem I.2 was not opened. The test is ours.
 
     >>> [round(float(log_p_value(counts)), 2) for counts in ([[50, 50], [50, 50]], [[90, 10], [10, 90]])]
-    [0.0, -48.31]
+    [0.0, -48.5]
     """
     counts = jnp.asarray(counts, float)
     states = counts.shape[-1]

@@ -1,122 +1,139 @@
-"""The likelihood-ratio test of independence, its false alarms and misses beside other tests', and propositions 5 and 6."""
+"""The test of independence: against all orders of short sequences; false alarms, what is found, what stays open."""
 
-import math
-from itertools import product
+import itertools
+import re
+from collections import Counter
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
-import reference
-from reference_kl import kl, lower, upper
+from scipy import special, stats
+from test_fitting import observed
 
-from experiments.published import confidence_sums, independence_tests
-from experiments.published.independence_tests import ARMS, TESTS
-from jaxbandit.divergences import log_p_value
+from jaxbandit.environments import fit
+from jaxbandit.environments.rested import independence
+from jaxbandit.environments.rested.independence import judge
 
-
-def test_p_value_against_the_loop():
-    """Counts of 2 to 5 states, some never visited, up to 3e6 transitions; near independence G is lost in float32 logs."""
-    random = np.random.default_rng(4)
-    for states, size in product((2, 3, 5), (1, 30, 3e6)):
-        law = random.dirichlet(np.ones(states))
-        rows = 0.9 * law + 0.1 * random.dirichlet(np.ones(states), (50, states))
-        counts = np.stack([[random.multinomial(round(size * w), row) for w, row in zip(law, chain)] for chain in rows])
-        counts[:10, 0] = 0
-        expected = [reference.log_p_value(count) if sum(map(sum, count)) else 0 for count in counts.tolist()]
-        np.testing.assert_allclose(log_p_value(jnp.asarray(counts, jnp.int32)), expected, rtol=1e-3, atol=2e-3)
+PAYS = np.arange(10.0)
 
 
-@pytest.mark.parametrize("law", [(0.5, 0.5), (0.02, 0.98), (0.2, 0.3, 0.5), (0.01, 0.01, 0.98)])
-def test_moment_generating_function_of_the_divergence_from_the_truth(law):
-    """Step 2 by exact enumeration: E exp(x n KL) <= (1 - x)^-(S - 1) for up to 30 draws."""
-    for n in (1, 2, 5, 12, 30):
-        types = [count for count in product(range(n + 1), repeat=len(law)) if sum(count) == n]
-        chance = [
-            math.factorial(n) * math.prod(q**k / math.factorial(k) for q, k in zip(law, count)) for count in types
-        ]
-        ratio = [sum(k * math.log(k / n / q) for q, k in zip(law, count) if k) for count in types]
-        for x in (0.1, 0.5, 0.9, 0.99):
-            moment = sum(p * math.exp(x * g) for p, g in zip(chance, ratio, strict=True))
-            assert moment <= (1 - x) ** (1 - len(law)) * (1 + 1e-12)
+def orders(sequence):
+    """All sequences with the same first state and the same states after it, each once."""
+    return [(sequence[0], *rest) for rest in set(itertools.permutations(sequence[1:]))]
 
 
-@pytest.mark.parametrize("arm", [name for name in ARMS if "rare" in name or "far" in name])
-def test_wrong_verdicts_against_exact_enumeration(arm, monkeypatch):
-    """All paths of 7 plays in every round. 20 shares of 20,000 runs, 6.1 standard errors: false fails below 1e-7."""
-    runs, plays, rows = 20_000, 7, ARMS[arm]
-    monkeypatch.setattr(independence_tests, "ARMS", {arm: rows})
-    monkeypatch.setattr(independence_tests, "POINTS", 2)
-    shares = independence_tests.wrong_shares(jax.random.key(2), runs, plays + 1)[arm, "in every round"]
-    exact = dict.fromkeys(TESTS, 0.0)
-    for path in product(range(len(rows)), repeat=plays):
-        counts, chance, state = np.zeros(rows.shape, int), 1.0, 0
-        for following in path:
-            chance, counts[state, following] = chance * rows[state, following], counts[state, following] + 1
-            state = following
-        for test, policy in TESTS.items():
-            fields = reference.DEFAULTS["TVKLUCB"] | {"distance": policy.distance, "test": policy.test}
-            exact[test] += chance * (reference.is_markovian(counts.tolist(), plays + 1, fields) == ("i.i.d." in arm))
-    for test, share in shares.items():
-        assert abs(share[-1] - exact[test]) <= 6.1 * math.sqrt(exact[test] * (1 - exact[test]) / runs) + 1e-7, test
+def follow(sequence, sources, target):
+    return sum(a in sources and b == target for a, b in itertools.pairwise(sequence))
 
 
-def paths(mean, s):
-    """All outcomes of s draws, with their probabilities."""
-    for draws in product((0, 1), repeat=s):
-        yield draws, math.prod(mean if draw else 1 - mean for draw in draws)
+SHORT = [
+    [(0, 1, 1, 2, 0, 2, 1), (1, 0, 2, 0, 1)],
+    [(2, 0, 1, 1, 0, 2, 2, 2), (0,), (1, 1), (0, 0, 0)],
+    [(0, 1, 1, 0, 1, 1, 1, 0), (1, 0, 0, 0)],
+    [(1, 1, 1, 0, 0, 0, 0, 0, 0, 1)],
+]
 
 
-@pytest.mark.parametrize(("mean", "end"), [(0.5, 0.4), (0.3, 0.05), (0.3, 0.52)])
-def test_sums_of_proposition_5_against_all_paths(mean, end):
-    """With the bounds by bisection: the share of paths on which the bound stops short, and for some s <= t."""
-    levels = [math.log1p(t * math.log(t) ** 2) for t in range(1, 10)]
-    assert confidence_sums.log_f(np.arange(1, 10)) == pytest.approx(levels)
-
-    def short(draws, level):
-        s, share = len(draws), sum(draws) / len(draws)
-        return upper(share, level / s) < end if end < mean else lower(share, level / s) > end
-
-    samples = sum(p * short(draws, level) for s, level in enumerate(levels, 1) for draws, p in paths(mean, s))
-    assert confidence_sums.sum_over_samples(mean, end, np.array(levels)) == pytest.approx(samples, rel=1e-12)
-    rounds = sum(
-        p * any(short(draws[:s], level) for s in range(1, t + 1))
-        for t, level in enumerate(levels, 1)
-        for draws, p in paths(mean, t)
-    )
-    assert confidence_sums.sum_over_rounds(mean, end, len(levels)) == pytest.approx(rounds, rel=1e-12)
-
-
-def test_sums_of_proposition_6_against_loops():
-    p1, q1, p2, q2, eps = 0.49, 0.4, 0.4, 0.55, 0.02
-    w, m = p1 * (q2 - eps) / (q1 + eps), p1 / (p1 + q1 + eps)
-    by_hand = {
-        "6 (a)": kl(p2 + eps, w),
-        "6 (b)": kl(q2 - eps, (q1 + eps) * (p2 + eps) / p1),
-        "6 (c)": kl(p2 / (p2 + q2) + eps, m),
-    }
-    for part, distance in by_hand.items():
-        assert confidence_sums.distances(part, eps) == pytest.approx(distance, rel=1e-12)
-        counted = sum(distance <= 5.0 / s for s in range(3, 200))
-        assert confidence_sums.number(distance, 5.0, 3, 199) == counted
-    assert np.isnan(confidence_sums.distances("6 (a)", 0.2))
-    asked = 0.4, 0.6, 1.5, 2, 8
-    for adverse in (False, True):
-        exact = sum(
-            p
-            for s in range(2, 9)
-            for draws, p in paths(0.4, s)
-            if min(kl(sum(draws) / s, 0.6 + z) for z in (np.linspace(0, 0.4, 2401) if adverse else [0])) <= 1.5 / s
-        )
-        assert confidence_sums.number_close(*asked, adverse=adverse) == pytest.approx(exact, rel=1e-9)
+@pytest.mark.parametrize("sequences", SHORT, ids=range(len(SHORT)))
+def test_p_value_against_all_orders(sequences, monkeypatch):
+    """The law of every count that is looked at, with all orders of each sequence equally likely, and its two tails."""
+    monkeypatch.setattr(independence, "LEAST", 1)
+    seen = sorted(set(itertools.chain(*sequences)))
+    counts = [(set(seen) - {1}, 1)]
+    if len(seen) > 2:
+        counts = [(set(seen) - {target}, target) for target in seen]
+        counts += [({source}, target) for source, target in itertools.permutations(seen, 2)]
+    number = 1 if len(seen) == 2 else len(seen) ** 2
+    p_values = []
+    for sources, target in counts:
+        law = Counter({0: 1.0})
+        for sequence in sequences:
+            item = Counter(follow(order, sources, target) for order in orders(sequence))
+            more = Counter()
+            for (a, p), (b, ways) in itertools.product(law.items(), item.items()):
+                more[a + b] += p * ways / item.total()
+            law = more
+        result = sum(follow(sequence, sources, target) for sequence in sequences)
+        tails = [sum(p for at, p in law.items() if (at - result) * side >= 0) for side in (-1, 1)]
+        p_values.append(min(1, 2 * number * min(tails)))
+    verdict = judge([np.array(sequence) for sequence in sequences], 0.01, PAYS)
+    assert abs(verdict.p_value - min(p_values)) < 1e-12
 
 
-def test_verdicts_on_the_propositions():
-    """5 and Dragomir's inequality hold; 6 holds at one eps_1 and with Z_2 >= 0, and neither as printed."""
-    rows = confidence_sums.table()
-    assert all(row["it"] == "holds" for row in rows if row["proposition"] in ("5 (a)", "5 (b)", "appendix D"))
-    for row in (row for row in rows if row["proposition"].startswith("6")):
-        if row["case"].endswith("bound of that eps_1"):
-            assert row["it"] == "holds"
-    printed = {row["it"] for row in rows if row["case"].endswith("eps_1 = 0.02, Z = 0, least bound")}
-    assert printed == {"holds", "does not hold"}
+@pytest.mark.parametrize("prior", [0, 0.01, 0.5, 1])
+def test_a_prior_makes_no_arm_markovian(prior):
+    """Clicks of 0.5 % in 300 rows: of these arms the row of a click is the prior's, and says nothing."""
+    clicks = (np.random.default_rng(0).random((60, 300)) < 0.005).astype(int)
+    fitted = fit(clicks, (0, 1), prior=prior)
+    assert set(fitted.verdicts) == {"undecided"}
+    np.testing.assert_allclose(fitted.averages, clicks.mean(1), rtol=1e-14)
+    assert "environments.bernoulli(fitted.averages)" in str(fitted)
+
+
+def verdicts_by_counting(transitions, aparts):
+    """The share of arms that are called Markovian, for each distance of the rows, by counting paths from state 0."""
+    # A path with N01 moves to state 1, N10 back and N00 stays in state 0 is a way to cut the stays into its visits to
+    # the states. The tail is that of SciPy's hypergeometric law: of T places, as many marked as state 0 was visited.
+
+    def log_ways(stays, visits):
+        return special.gammaln(stays + visits) - special.gammaln(stays + 1) - special.gammaln(np.maximum(visits, 1))
+
+    every, result = np.zeros(len(aparts)), np.zeros(len(aparts))
+    n00 = np.arange(transitions + 1.0)
+    for end in (0, 1):
+        n01 = np.arange(float(end), transitions // 2 + 2)[:, None]
+        n10 = n01 - end
+        n11 = transitions - n00 - n01 - n10
+        possible = (n11 >= 0) & ((n01 > 0) | (n11 == 0))
+        n11 = np.where(possible, n11, 0)
+        ways = log_ways(n00, n10 + 1) + np.where(n01 > 0, log_ways(n11, n01), 0)
+        often = possible & (n00 + n01 >= 10) & (n10 + n11 >= 10)
+        law = stats.hypergeom(transitions, (n00 + n01 + (end == 0))[often], (n01 + n11)[often])
+        at = np.broadcast_to(n01, often.shape)[often]
+        markovian = often.copy()
+        markovian[often] = 2 * np.minimum(law.cdf(at), law.sf(at - 1)) <= 0.01
+        for item, apart in enumerate(aparts):
+            moves = (n01 + n10) * np.log((1 - apart) / 2) + (n00 + n11) * np.log((1 + apart) / 2)
+            chances = np.exp(ways + moves) * possible
+            every[item] += chances.sum()
+            result[item] += (chances * markovian).sum()
+    np.testing.assert_allclose(every, 1, atol=1e-9)
+    return result
+
+
+@pytest.mark.parametrize("steps", [30, 100, 300, 1000])
+def test_error_rates_are_as_documented(steps):
+    """The docstring's table by counting paths, and 300 data sets against it: 5 binomial tests, false-fail rate 1e-9."""
+    table = [line.split() for line in fit.__doc__.splitlines() if re.fullmatch(r" +\d+( +\d+\.\d\d){5}", line)]
+    (percents,) = [row[1:] for row in table if row[0] == str(steps)]
+    aparts = (0, 0.1, 0.3, 0.5, 0.8)
+    rates = verdicts_by_counting(steps, aparts)
+    assert percents == [f"{100 * abs(rate if apart == 0 else 1 - rate):.2f}" for apart, rate in zip(aparts, rates)]
+    for apart, rate in zip(aparts, rates):
+        stay, move = (1 + apart) / 2, (1 - apart) / 2
+        states = observed([[stay, move], [move, stay]], steps, [steps, int(10 * apart)], 300)
+        result = sum(judge([item], 0.01, PAYS).word == "Markovian" for item in states)
+        assert stats.binomtest(result, 300, min(rate, 1)).pvalue > 2e-10
+
+
+def test_reasons_of_what_is_undecided():
+    few, once = [0] * 100 + [1, 1] + [0] * 100, [0, 0, 1] * 40 + [2]
+    for sequences, reason in (
+        ([few], "2 transitions from state 1, which pays 5; 10 are needed"),
+        ([[*few, 1], [0, 0, 1]], "2 transitions from state 1, which pays 5; 10 are needed"),
+        ([[0, 0, 1]], "no transitions from state 1, which pays 5; 10 are needed"),
+        ([[0] * 50, [0] * 50 + [2]], "no transitions from state 2, which pays 7.5; 10 are needed"),
+        ([[1, 1, 1]], "only state 1 was seen, which pays 5"),
+        ([[0, 1], [1, 0]] * 20, "in sequences so short no order of states reaches the level 0.01"),
+    ):
+        verdict = judge([np.array(item) for item in sequences], 0.01, np.array([0, 5, 7.5]))
+        assert (verdict.word, verdict.reason) == ("undecided", reason)
+    # A state that was hardly ever left hides no dependence between the others.
+    assert judge([np.array(once)], 0.01, PAYS).word == "Markovian"
+
+
+def test_long_sequences_and_many():
+    """10^6 steps, and 2,000 sequences: probabilities that a float cannot hold make no NaN."""
+    rng = np.random.default_rng(3)
+    for sequences in ([rng.integers(0, 2, 10**6)], list(rng.integers(0, 2, (2000, 20)))):
+        assert judge(sequences, 1e-6, PAYS).word == "i.i.d."
+        assert judge([np.sort(item) for item in sequences], 1e-6, PAYS)[:2] == ("Markovian", 1e-20)

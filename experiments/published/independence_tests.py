@@ -114,7 +114,7 @@ def table(shares: dict[tuple[str, str], dict[str, np.ndarray]], horizon: int) ->
 
 
 def draw(shares: dict[tuple[str, str], dict[str, np.ndarray]], horizon: int) -> Pictures:
-    """Shares of wrong verdicts against the round: a row for each law, a column for each schedule and number of states."""
+    """Shares of wrong verdicts against the round: a row for each law, columns for schedules and numbers of states."""
     known = schedules(horizon)
     figure, axes = panels(4, 4, (15, 13), sharey=True, sharex="col")
     laws = list(dict.fromkeys(name.rpartition(", ")[0] for name in ARMS))

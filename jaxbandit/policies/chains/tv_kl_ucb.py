@@ -113,12 +113,12 @@ class TVKLUCB:
       distance: "total_variation", "squared_hellinger", "jensen_shannon" or "kl" (the larger of both orders), all
         compared with the same threshold. The paper's proof covers the first and distances that are never larger, such
         as the next two; there is no proof for "kl". With a smaller distance an arm is classified as Markovian later.
-      test: "distance" (the paper) or "likelihood_ratio": an arm is classified as Markovian if `divergences.log_p_value` of
-        its transitions is below -log f(t), f(t) = 1 + t log^2 t, or -log f(T + 1) with the arm's clock. Exponent, scale,
-        distance and unvisited then have no part in the test. With the clock "round", and without a memory, an arm with
-        independent rewards is classified as Markovian in round t with probability at most 1 / f(t), which is summable,
-        however often it has been played. In return a Markovian arm is recognised only after at least about
-        log f(t) / I plays, I = sum over s of pi_s KL(P_s, pi), with P_s its rows and pi their stationary law.
+      test: "distance" (the paper) or "likelihood_ratio": an arm is classified as Markovian if `divergences.log_p_value`
+        of its transitions is below -log f(t), f(t) = 1 + t log^2 t, or -log f(T + 1) with the arm's clock; exponent,
+        scale, distance and unvisited have no part in that. With the clock "round" and without a memory, an arm with
+        independent rewards is then classified as Markovian in round t with probability at most 1 / f(t), which is
+        summable, however often it has been played. In return a Markovian arm is not recognised before about
+        log f(t) / I plays, I = sum over s of pi_s KL(P_s, pi), with its rows P_s and their stationary law pi.
       solver: of `confidence.kl_bound` and `confidence.stationary_mean_upper`.
       memory: None, or `Discounted` or `Window`, for arms with two or three states: rows, means and T are then of the
         remembered plays, and the number of remembered rounds replaces t.
