@@ -18,13 +18,14 @@ from jaxbandit.divergences import log_p_value
 def test_p_value_against_the_loop():
     """Counts of 2 to 5 states, some never left, up to 3e6 transitions."""
     random = np.random.default_rng(4)
-    for states, size in product((2, 3, 5), (1, 30, 3e6)):
+    for states in (2, 3, 5):
         law = random.dirichlet(np.ones(states))
-        rows = 0.9 * law + 0.1 * random.dirichlet(np.ones(states), (50, states))
-        counts = np.stack([[random.multinomial(round(size * w), row) for w, row in zip(law, chain)] for chain in rows])
-        counts[:10, 0] = 0
+        rows = 0.9 * law + 0.1 * random.dirichlet(np.ones(states), (90, states))
+        sizes = np.repeat((1, 30, 3e6), 30)[:, None] * law
+        counts = random.multinomial(sizes.round().astype(int), rows)
+        counts[::10, 0] = 0
         expected = [reference.log_p_value(count) if sum(map(sum, count)) else 0 for count in counts.tolist()]
-        np.testing.assert_allclose(log_p_value(jnp.asarray(counts, jnp.int32)), expected, rtol=1e-3, atol=2e-3)
+        np.testing.assert_allclose(jax.jit(log_p_value)(jnp.asarray(counts, jnp.int32)), expected, rtol=1e-3, atol=2e-3)
 
 
 @pytest.mark.parametrize("law", [(0.5, 0.5), (0.02, 0.98), (0.2, 0.3, 0.5), (0.01, 0.01, 0.98)])
@@ -41,9 +42,9 @@ def test_moment_generating_function_of_the_divergence_from_the_truth(law):
             assert moment <= (1 - x) ** (1 - len(law)) * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("arm", [name for name in ARMS if "rare" in name or "far" in name])
+@pytest.mark.parametrize("arm", ["i.i.d., rare, 3 states", "far from it, 3 states"])
 def test_wrong_verdicts_against_exact_enumeration(arm, monkeypatch):
-    """All paths of 7 plays in every round. 20 shares of 20,000 runs, 6.1 standard errors: false fails below 1e-7."""
+    """All paths of 7 plays in every round. 10 shares of 20,000 runs, 6.1 standard errors: false fails below 1e-7."""
     runs, plays, rows = 20_000, 7, ARMS[arm]
     monkeypatch.setattr(independence_tests, "ARMS", {arm: rows})
     monkeypatch.setattr(independence_tests, "POINTS", 2)
@@ -101,7 +102,7 @@ def test_sums_of_proposition_6_against_loops():
         assert confidence_sums.number(distance, 5.0, 3, 199) == counted
     assert np.isnan(confidence_sums.distances("6 (a)", 0.2))
     exact = [
-        sum(p for draws, p in paths(0.4, s) if min(kl(sum(draws) / s, z) for z in np.linspace(0.6, 1, 2401)) <= 1.5 / s)
+        sum(p for draws, p in paths(0.4, s) if min(kl(sum(draws) / s, z) for z in np.linspace(0.6, 1, 401)) <= 1.5 / s)
         for s in range(1, 9)
     ]
     np.testing.assert_allclose(confidence_sums.chances_close(0.4, 0.6, 1.5, 8), exact, rtol=1e-9)
