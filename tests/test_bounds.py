@@ -379,7 +379,7 @@ def test_the_papers_constant_on_independent_arms_lies_below_lai_and_robbins():
     assert (papers.per_arm[1:] < known.per_arm[1:]).all()
 
 
-@pytest.mark.parametrize("p01, p10, m", [(0.5, 0.4, 0.42), (0.1, 0.1, 0.45), (0.3, 0.5, 0.3), (0.05, 0.2, 0.15)])
+@pytest.mark.parametrize(("p01", "p10", "m"), [(0.5, 0.4, 0.42), (0.1, 0.1, 0.45), (0.3, 0.5, 0.3), (0.05, 0.2, 0.15)])
 def test_regret_exponent_against_a_grid(p01, p10, m):
     """No estimates of a fine grid are worse than those that are found, and the best of the grid is hardly better."""
     arms = two_state([p01, m], [p10, 1 - m])

@@ -3,10 +3,10 @@
 SLIPS = [
     (
         "theorem 1, section III.B",
-        "The upper bounds do not hold. The proof bounds the rounds in which the best arm's estimates are wrong by a sum"
-        " over that arm's own steps, but while it is not played wrong estimates stay wrong. With the paper's level regret"
-        " grows as n^(1 − o(1)), for independent and for Markov arms (docs/uniformly_good.md has the proof), so that"
-        " TV-KL-UCB is neither of the order log n nor optimal for i.i.d. arms.",
+        "The upper bounds do not hold. The proof bounds the rounds in which the best arm's estimates are wrong by"
+        " a sum over that arm's own steps, but while it is not played wrong estimates stay wrong. With the paper's"
+        " level regret grows as n^(1 − o(1)), for independent and for Markov arms (docs/uniformly_good.md has the"
+        " proof), so that TV-KL-UCB is neither of the order log n nor optimal for i.i.d. arms.",
         "bounds.upper_asymptotic gives what the paper states, bounds.regret_exponent the power of n.",
     ),
     (

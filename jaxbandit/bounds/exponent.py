@@ -26,10 +26,10 @@ def regret_exponent(environment: MarkovEnvironment, samples: Samples = "arm") ->
         c = max(u d(a, w b), v d(b, a / w)),  u = v = 1 for samples="arm", u = b / (a + b) and v = a / (a + b)
         for samples="state".
     alpha = max(0, 1 - r / c) for the worst a and b with a < w b; of several best arms all must fail, and alpha is 1
-    minus the sum of their r / c. For samples="arm", the paper's equations, r / c can be made as small as one likes: alpha
-    is 1 for all arms but those whose best one leaves its worse state for certain (p = 1 and m < 1/2). For
-    samples="state" it is 1 where m is above 1/2, and often positive below it. A policy with alpha > 0 is not uniformly
-    good, and no bound of the order log n on its regret can hold.
+    minus the sum of their r / c. For samples="arm", the paper's equations, r / c can be made as small as one likes:
+    alpha is 1 for all arms but those whose best one leaves its worse state for certain (p = 1 and m <= 1/2). For
+    samples="state" it is 1 where m is at least 1/2, and often positive below it. A policy with alpha > 0 is not
+    uniformly good, and no bound of the order log n on its regret can hold.
 
     Args:
       environment: two-state arms, as of `two_state`.
