@@ -75,6 +75,7 @@ def upper_finite(environment: MarkovEnvironment, times: ArrayLike, eps: ArrayLik
     case (d) tau has mean_1 - eps_mu, where the paper's mean_1 - eps_1 is a slip. Sums over t are in closed form or to
     1e-12. The bound is inf where `eps` is not admissible. In scenario 1 the paper's own choice (log n)^(-1/4) is not
     admissible until n = exp(2.5e6), and the eps found give a bound of 4e13: below that n it is weaker than R_n <= n.
+    Its proof has the same gap as that of `upper_asymptotic`.
 
     Args:
       environment: two-state arms.
