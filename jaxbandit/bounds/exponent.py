@@ -18,10 +18,10 @@ def regret_exponent(environment: MarkovEnvironment, samples: Samples = "arm") ->
     """The alpha for which the regret of `KLUCBMC` and `TVKLUCB` is proved to grow as n^(alpha - o(1)) or faster.
 
     Their index has a confidence bound on the row of the arm's present state, and none on the other row. So a best arm
-    whose other row happens to look bad may go unplayed for a very long time. Let p and
-    q be the best arm's probabilities of leaving its worse and its better state, m the largest mean of the other arms,
-    w = m / (1 - m), and d the Bernoulli divergence. Of the first T plays of the best arm the estimates are a and b
-    with a probability of exp(-T r), and then it is not played again before round exp(T c):
+    whose other row happens to look bad may go unplayed for a very long time. Let p and q be the best arm's
+    probabilities of leaving its worse and its better state, m the largest mean of the other arms, w = m / (1 - m), and
+    d the Bernoulli divergence. After its first T plays the best arm's estimates are a and b with a probability of
+    exp(-T r), and then it is not played again before round exp(T c):
         r = (b d(a, p) + a d(b, q)) / (a + b),
         c = max(u d(a, w b), v d(b, a / w)),  u = v = 1 for samples="arm", u = b / (a + b) and v = a / (a + b)
         for samples="state".
