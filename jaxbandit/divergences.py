@@ -193,9 +193,8 @@ def log_p_value(counts: ArrayLike) -> Array:
     Args:
       counts: transitions from each state (rows) to each state (columns).
 
-    Source: R. Agrawal, Finite-sample concentration of the multinomial in relative entropy, IEEE Transactions on
-    Information Theory 2020, whose inequality the paper's remark on distances proposes for a test. Its abstract has step
-    2's first half; its theorem I.2 was not opened. The test is ours.
+    Source: step 2's first half is from the abstract of Agrawal 2020, whose theorem I.2 the paper proposes for a test
+    with the KL distance; its text was not opened. The test is ours.
 
     >>> [round(float(log_p_value(counts)), 2) for counts in ([[50, 50], [50, 50]], [[90, 10], [10, 90]])]
     [0.0, -48.5]
