@@ -12,7 +12,7 @@ from scipy import stats
 
 import jaxbandit
 from jaxbandit import ThompsonMC, two_state
-from jaxbandit.policies.chains.thompson_mc import NEVER, log_stationary
+from jaxbandit.policies.parts.stationary_law import NEVER, log_stationary
 from jaxbandit.policies.parts.posteriors import log_gamma
 
 DRAWS = 100_000
