@@ -1,4 +1,4 @@
-"""Arms that all show their rewards in every round, played or not: full information, or prediction with expert advice."""
+"""Full information, or prediction with expert advice: arms that all show their rewards in every round."""
 
 from __future__ import annotations
 

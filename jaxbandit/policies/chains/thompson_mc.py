@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import reduce
 
-import jax
 import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
@@ -15,7 +14,6 @@ from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.memory import ChainMemory, Forgets, no_transitions
 from jaxbandit.policies.parts.posteriors import log_gamma
 from jaxbandit.policies.parts.stationary_law import NEVER, log_stationary, log_total
-
 
 
 @pytree

@@ -44,7 +44,8 @@ class Hedge:
 
     For every table of rewards in [0, 1] the expected regret after n rounds is at most L / eta + n eta / 8, which is
     sqrt(n L / 2) for eta = sqrt(8 L / n): the external regret with L = log K, the largest of all expected R_ij with
-    L = log(K (K - 1)), and the sum over i of the largest expected R_ij with L = K log K. Realised regret also has the fluctuations of the draws.
+    L = log(K (K - 1)), and the sum over i of the largest expected R_ij with L = K log K. Realised regret also has the
+    fluctuations of the draws.
 
     Rewards of a table that leaves [0, 1] are mapped to [0, 1], and bounds hold for the mapped ones. With delayed
     feedback p is the probability of the round in which it arrives, and the bounds are not proved.
@@ -119,8 +120,8 @@ class RegretMatching:
     that of arm i, and plays by the stationary law of the chain that moves from i to j at the rate max(R_ij, 0).
 
     It has no numbers to choose. For every table of rewards in an interval of length 1 the expected regret after n
-    rounds, external or internal, is at most sqrt(n (K - 1)), because the sum of the squares of all max(R, 0) grows by at
-    most K - 1 a round on average; and the expected swap regret of "internal" is at most K^(1/2) times that. With
+    rounds, external or internal, is at most sqrt(n (K - 1)), because the sum of the squares of all max(R, 0) grows on
+    average by at most K - 1 a round; and the expected swap regret of "internal" is at most sqrt K times that. With
     delayed feedback these bounds are not proved.
 
     Args:

@@ -179,7 +179,7 @@ def _check_feedback(feedback: Feedback, size: Size, shows: Shows) -> None:
     if getattr(feedback.rewards, "shape", None) != (size.plays,):
         raise MethodError(f"step: rewards is not [M] = ({size.plays},), but {_kind(feedback.rewards)}")
     if getattr(feedback.all_rewards, "shape", None) != ((size.arms,) if shows == "all" else None):
-        wanted = f"[K] = ({size.arms},)" if shows == "all" else "None, unless the environment declares shows=\"all\""
+        wanted = f"[K] = ({size.arms},)" if shows == "all" else 'None, unless the environment declares shows="all"'
         raise MethodError(f"step: all_rewards is not {wanted}, but {_kind(feedback.all_rewards)}")
 
 
