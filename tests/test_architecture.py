@@ -151,9 +151,9 @@ KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCBSM Discounted DiscountedThompson Discounte
 Environment Exp3 Exp3S Family Feedback Gittins GradientBandit Hedge HiddenMyopic JointKLUCB KnownArms KnownBreaks
 KnownProcess LPPriority MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins RegretMatching Result Rexp3
 RoundRobinKLUCB SlidingWindowUCB StoppedWarning Task Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief
-WhittleLastSeen Window WithDetector advance atlas bernoulli bounds chains confidence decision_processes divergences environments
-families gaussian grid hidden indices initial_carry load_sweep markov metrics per_arm play_round poisson pytree
-random_arms restless run_keys simulate static stress sweep testing to_xarray top_arms two_state use_all_cores
+WhittleLastSeen Window WithDetector advance atlas bernoulli bounds chains confidence decision_processes divergences
+environments families gaussian grid hidden indices initial_carry load_sweep markov metrics per_arm play_round poisson
+pytree random_arms restless run_keys simulate static stress sweep testing to_xarray top_arms two_state use_all_cores
 """.split()
 
 

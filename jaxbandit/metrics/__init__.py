@@ -1,7 +1,7 @@
 """Regret and its summaries: float64 NumPy functions of a result's counts.
 
-`counts` says what they need of a result, `regrets` computes regret, `swaps` that for replacing one arm by another, `shares`
-everything else. Code that displays results may also take `counts.check_label`, `counts.check_result` and
+`counts` says what they need of a result, `regrets` computes regret, `swaps` that for replacing one arm by another,
+`shares` everything else. Code that displays results may also take `counts.check_label`, `counts.check_result` and
 `counts.has_best_arm`.
 """
 

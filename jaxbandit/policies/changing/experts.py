@@ -43,9 +43,9 @@ class Hedge:
     chain that moves from i to j at the rate w_ij. With "swap" this rate is w_ij / sum_k w_ik, w_ii = 1.
 
     For every table of rewards in [0, 1] the expected regret after n rounds is at most L / eta + n eta / 8, which is
-    sqrt(n L / 2) for eta = sqrt(8 L / n): the external regret with L = log K, the largest of all expected R_ij with
-    L = log(K (K - 1)), and the sum over i of the largest expected R_ij with L = K log K. Realised regret also has the
-    fluctuations of the draws.
+    sqrt(n L / 2) for eta = sqrt(8 L / n): the external regret (against the best fixed arm) with L = log K, the largest
+    R_ij with L = log(K (K - 1)), and the sum over i of the largest R_ij with L = K log K. Realised internal and swap
+    regret also have the fluctuations of the draws.
 
     Rewards of a table that leaves [0, 1] are mapped to [0, 1], and bounds hold for the mapped ones. With delayed
     feedback p is the probability of the round in which it arrives, and the bounds are not proved.
