@@ -19,6 +19,7 @@ GOALS = ("external", "internal", "swap")
 TABLE = np.random.default_rng(5).integers(0, 2, (60, 3)).astype(float)
 RESTED = jaxbandit.two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
 ARMS = full_information(RESTED)
+FIXED = [jaxbandit.Oracle(row) for row in np.eye(3)]  # each plays one arm
 POLICIES = {
     **{f"Hedge-{goal}": Hedge(eta=0.4, regret=goal) for goal in GOALS},
     **{f"RegretMatching-{goal}": RegretMatching(goal) for goal in GOALS[:2]},
@@ -102,16 +103,16 @@ def test_hedge_keeps_its_digits():
     for _ in range(200):
         state = step(state, feedback)
     weights = np.exp(1e-3 * (200 * np.array([0.1, 0.3, 0.2]) - behind))
-    np.testing.assert_allclose(Hedge(eta=1e-3).probabilities(state), weights / weights.sum(), rtol=1e-4)
+    np.testing.assert_allclose(jax.jit(Hedge(eta=1e-3).probabilities)(state), weights / weights.sum(), rtol=1e-4)
 
     policy, regrets = Hedge(eta=1.0, regret="internal"), np.full((3, 3), -300.0)
     np.fill_diagonal(regrets, 0)
     regrets[2, :2] = 0  # arms 0 and 1 hardly wish for another one, arm 0 less so
     regrets[0, 1] -= math.log(3)
     state = policy.init(NO_TABLE)
-    state = state._replace(gains=jaxbandit.sums.add_to_each(state.gains, jnp.asarray(regrets)))
+    state = state._replace(gains=state.gains._replace(high=jnp.asarray(regrets, float)))
     # p0 (1/3 + 1) = p1 + p2 / e and p2 (2 / e) = p0 + p1 with e = exp(-300), so that arm 2 has nothing: p2 / e = 1/2
-    np.testing.assert_allclose(policy.probabilities(state), [9 / 14, 5 / 14, 0], rtol=1e-4, atol=1e-30)
+    np.testing.assert_allclose(jax.jit(policy.probabilities)(state), [9 / 14, 5 / 14, 0], rtol=1e-4, atol=1e-30)
 
 
 def test_arms_without_probability_are_not_played():
@@ -135,10 +136,10 @@ def thirds(n):
 
 
 def test_bounds_on_tables_that_mislead():
-    """Means of 100 runs; the bounds hold for expectations, and are above these by more than 10 standard errors."""
-    n = 1200
+    """Means of 100 runs: bounds on expectations are more than 6 standard errors above them (false fails below 1e-8)."""
+    n = 600
     policies = {goal: Hedge(horizon=n, regret=goal) for goal in GOALS}
-    policies |= {f"matching {goal}": RegretMatching(goal) for goal in GOALS[:2]}
+    policies |= {f"matching {goal}": RegretMatching(goal) for goal in GOALS[1:2]}
     tables = {
         "thirds": thirds(n),
         "alternating": np.tile([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], (n // 2, 1)),
@@ -164,14 +165,14 @@ def test_regrets_of_pairs_by_a_loop(kind):
     n, every = len(TABLE), np.arange(1, len(TABLE) + 1)
     asked = {"runs": 5, "horizon": n, "times": every, "shuffle": True, "delay": 1}
     policies = {"Hedge": Hedge(0.3), "UCB1": jaxbandit.UCB1()}
-    fixed = {f"arm {k}": jaxbandit.Oracle(np.eye(3)[k]) for k in range(3)} if kind == "real" else {}
+    fixed = {"arms": FIXED} if kind == "real" else {}
     result = simulate(full_information(inner), policies | fixed, **asked)
     if kind == "table":
         tables = np.broadcast_to(TABLE, (5, n, 3))
         assert result.problem == "changing"
         np.testing.assert_array_equal(metrics.external_regret(result, "UCB1"), metrics.regret(result, "UCB1"))
     else:
-        paid = np.stack([result.recorded["rewards"][f"arm {k}"][0, 0, :, :, k] for k in range(3)], -1)
+        paid = np.stack([result.recorded["rewards"]["arms"][0, k, ..., k] for k in range(3)], -1)
         tables = np.diff(paid, axis=1, prepend=0)
         assert result.problem == "rested"
     for label in policies:
@@ -195,14 +196,14 @@ def test_the_orders_of_arms_make_no_difference():
 
 def test_arms_move_as_if_all_were_played():
     """Outcomes of all arms, whoever is played, are those of the rested arms alone; and what policies are shown."""
-    fixed = {f"arm {k}": jaxbandit.Oracle(np.eye(3)[k]) for k in range(3)}
+    fixed = {"arms": FIXED}
     asked = {"runs": 4, "horizon": 50, "times": [20, 50]}
     alone = simulate(RESTED, fixed, **asked)
     result = simulate(ARMS, fixed, **asked)
     assert result.problem == "observed"
     for i, j in itertools.product(range(3), repeat=2):
-        outcomes = result.recorded["outcomes"][f"arm {i}"][0, 0, ..., i, j, :]
-        np.testing.assert_array_equal(outcomes, alone.visits[f"arm {j}"][0, 0, ..., j, :])
+        outcomes = result.recorded["outcomes"]["arms"][0, i, ..., i, j, :]
+        np.testing.assert_array_equal(outcomes, alone.visits["arms"][0, j, ..., j, :])
     _, feedback = ARMS.step(jax.random.key(0), ARMS.init(jax.random.key(0)), jnp.array([2, 0]), jnp.int32(1))
     np.testing.assert_array_equal(feedback.all_rewards, feedback.shown)
     np.testing.assert_array_equal(feedback.rewards, feedback.all_rewards[jnp.array([2, 0])])
@@ -274,12 +275,19 @@ def test_feedback_without_all_rewards(policy):
 
 @jaxbandit.pytree
 class Boasting(environments.MarkovArms):
-    """Declares that all arms show their rewards, and does not show them."""
+    """Declares that all arms show their rewards, and shows none, or others."""
 
-    declares = jaxbandit.Declares(shows="all")
+    declares = jaxbandit.Declares(pairing="play", shows="all")
+    lies: bool = jaxbandit.static(False)
+
+    def step(self, key, state, arms, t):
+        state, feedback = super().step(key, state, arms, t)
+        return state, feedback._replace(all_rewards=jnp.full(3, 0.5) if self.lies else None)
 
 
 def test_an_environment_shows_what_it_declares():
-    boasting = Boasting(**{name: getattr(RESTED, name) for name in RESTED.__dataclass_fields__})
+    fields = {name: getattr(RESTED, name) for name in RESTED.__dataclass_fields__}
     with pytest.raises(ValueError, match=r"step: all_rewards is not \[K\] = \(3,\), but NoneType"):
-        simulate(boasting, {"U": jaxbandit.Uniform()}, runs=1, horizon=3)
+        simulate(Boasting(**fields), {"U": jaxbandit.Uniform()}, runs=1, horizon=3)
+    with pytest.raises(AssertionError, match="step: all_rewards are not the rewards of the arms that were played"):
+        check_environment(Boasting(**fields, lies=True))
