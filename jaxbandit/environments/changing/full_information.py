@@ -146,7 +146,8 @@ def full_information(environment: Any, pairs: bool = True) -> FullInformation:
     Raises:
       ValueError: the argument and what is wrong with it.
 
-    Source: Cesa-Bianchi and Lugosi 2006, chapters 2 and 4 (not opened); Foster and Vohra 1999.
+    Source: Cesa-Bianchi and Lugosi 2006, chapters 2 and 4 (not opened); Foster and Vohra 1999, of which only the
+    beginning was opened.
 
     >>> import jax
     >>> from jaxbandit.environments import rewards_table
