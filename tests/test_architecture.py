@@ -62,7 +62,8 @@ simulation: arguments base cores fast feedback interruption members pytrees resu
 sweeps: arguments interruption results simulation
 plotting: arguments bounds metrics results
 stress: arguments base environments families interruption members metrics policies simulation sweeps texts
-testing: arguments base environments members selection simulation sums""".splitlines()
+testing: arguments base environments members selection simulation sums
+live: arguments base confidence interruption members selection simulation version""".splitlines()
     )
 }
 # inside a room, too, a file imports those that stand below it
@@ -90,7 +91,8 @@ simulation/telling: free_memory fingerprint
 environments: rested independent restless_bandits changing processes
 policies: parts means chains restless changing processes
 stress: spaces changing_space trials preparation survey failure_search
-sweeps: files storage reading tasks grids sweep_loop""".splitlines()
+sweeps: files storage reading tasks grids sweep_loop
+live: real_arms position log_file summary_table player""".splitlines()
     )
 }
 # what the `__init__` of a room says that others may take beside the names in its `__all__`: a module, or a name in one
@@ -103,8 +105,8 @@ OFFERED = {
     "results": {"display.stopped", "display.variant_names", "file.whole_file", "named_axes", "result.join_times"},
     "simulation": {"loop.pieces", "progress"},
     "simulation/asking": {
-        *["contracts.check_contract", "contracts.check_declares", "contracts.check_task", "request.Request"],
-        *["request.check", "tracing.Size", "tracing.environment_program", "tracing.policy_program"],
+        *["contracts.check_contract", "contracts.check_declares", "contracts.check_leaves", "contracts.check_task"],
+        *["request.Request", "request.check", "tracing.Size", "tracing.environment_program", "tracing.policy_program"],
     },
     "simulation/telling": {"fingerprint", "free_memory.check_memory"},
 }
@@ -129,6 +131,7 @@ DOORS = {
     "rewards_table riverswim sinusoid two_state uniform",
     "families": "Bernoulli Exponential Family Gaussian Poisson TabledChains TwoStateChains chain_family",
     "indices": "Relaxation WhittleIndices gittins gittins_value relaxation rounds_to_record whittle with_start",
+    "live": "Choice Player Report",
     "metrics": "Summary best_arms best_share discounted_reward dynamic_regret external_regret internal_regret "
     "linear_share median_interval pair_regrets swap_regret "
     "paired_difference pseudo_regret realised_regret regret regret_name summary",
@@ -152,7 +155,7 @@ Environment Exp3 Exp3S Family Feedback Gittins GradientBandit Hedge HiddenMyopic
 KnownProcess LPPriority MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins RegretMatching Result Rexp3
 RoundRobinKLUCB SlidingWindowUCB StoppedWarning Task Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief
 WhittleLastSeen Window WithDetector advance atlas bernoulli bounds chains confidence decision_processes divergences
-environments families gaussian grid hidden indices initial_carry load_sweep markov metrics per_arm play_round poisson
+environments families gaussian grid hidden indices initial_carry live load_sweep markov metrics per_arm play_round poisson
 pytree random_arms restless run_keys simulate static stress sweep testing to_xarray top_arms two_state use_all_cores
 """.split()
 

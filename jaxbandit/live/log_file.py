@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 from urllib.request import pathname2url
 
 from jaxbandit.arguments import path as as_path
@@ -188,18 +188,15 @@ class LogFile:
     def answer(self, number: int) -> Event:
         """The event that closed the play with this number."""
         run = self.connection.execute
-        place = run("SELECT n FROM answers WHERE id = ?", (number,)).fetchone()
-        rows = place and run("SELECT event, digest FROM events WHERE n IN (?, ?) ORDER BY n", (place[0] - 1, *place))
-        *before, row = rows.fetchall() if rows else [None]
-        digest = before[0][1] if before else START
-        if row is None or not isinstance(row[0], str) or row[1] != _digest(digest, row[0]):
-            self._damaged(f"the answer of play {number}")
-        event: Event = json.loads(row[0])
-        if event[0] not in ("answer", "forget") or number not in (event[1] if event[0] == "forget" else event[1:2]):
-            self._damaged(f"the answer of play {number}")
-        return event
+        place = run("SELECT n FROM answers WHERE id = ?", (number,)).fetchone() or (0,)
+        rows = run("SELECT event, digest FROM events WHERE n IN (?, ?) ORDER BY n", (place[0] - 1, place[0])).fetchall()
+        if len(rows) == 2 and isinstance(rows[1][0], str) and rows[1][1] == _digest(rows[0][1], rows[1][0]):
+            event: Event = json.loads(rows[1][0])
+            if (event[0] == "answer" and event[1] == number) or (event[0] == "forget" and number in event[1]):
+                return event
+        self._damaged(f"the answer of play {number}")
 
-    def _damaged(self, what: str) -> None:
+    def _damaged(self, what: str) -> NoReturn:
         raise ValueError(f"{self.path}: damaged ({what}); {CURE}")
 
     @contextmanager
@@ -213,7 +210,9 @@ class LogFile:
     def _in_words(self, error: Exception) -> Exception:
         code, name = getattr(error, "sqlite_errorcode", 0) & 255, str(self.path)
         if code == sqlite3.SQLITE_FULL:
-            return OSError(errno.ENOSPC, "the disk is full and nothing was stored; free space and repeat the call", name)
+            return OSError(
+                errno.ENOSPC, "the disk is full and nothing was stored; free space and repeat the call", name
+            )
         if code == sqlite3.SQLITE_BUSY:
             return BlockingIOError(
                 errno.EWOULDBLOCK, f"another process has written for {PATIENCE:g} s; stop it, or repeat the call", name

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from types import TracebackType
-from typing import Any
+from typing import Any, overload
 
 import jax
 import jax.numpy as jnp
@@ -119,7 +119,11 @@ class Player:
                     self._position = None  # it is ahead of the log, and is read again
                 raise
 
-    def choose(self, *, plays: int | None = None, offered: Iterable[str] | None = None) -> Any:
+    @overload
+    def choose(self, *, plays: None = None, offered: Iterable[str] | None = None) -> Choice: ...
+    @overload
+    def choose(self, *, plays: int, offered: Iterable[str] | None = None) -> list[Choice]: ...
+    def choose(self, *, plays: int | None = None, offered: Iterable[str] | None = None) -> Choice | list[Choice]:
         """Choose the arm of the next round, or the arms.
 
         Args:
@@ -140,8 +144,8 @@ class Player:
             self._check_offers("offered")
         with self._transaction() as position:
             if position.retired:
-                chosen = range(self._arms.arms) if chosen is None else chosen
-                chosen = [arm for arm in chosen if arm not in position.retired]
+                left = list(range(self._arms.arms)) if chosen is None else chosen
+                chosen = [arm for arm in left if arm not in position.retired]
             if chosen is not None and len(chosen) < number:
                 raise ValueError(f"offered: {len(chosen)} arms that are not retired, and plays is {number}; offer more")
             event = position.choose(number, chosen, time.time())
@@ -188,29 +192,16 @@ class Player:
         if not 0 <= place < position.plays:
             raise ValueError(f"id: {place} is unknown; give the id of a choice of this player")
         if place in position.open:
-            outcome = self._arms.outcome(self._arms.names.index(position.open[place].arm), state, reward)
-            return ["answer", place, *outcome]
+            arm = self._arms.names.index(position.open[place].arm)
+            return ["answer", place, arm, *self._arms.outcome(arm, state, reward)]
         kind, _, *old = self._log.answer(place)
         if kind == "forget":
             raise ValueError(f"id: {place} was forgotten; its answer is not learned")
-        if self._arms.states is None:
-            same = state is None and self._arms.outcome(0, None, reward) == tuple(old)
-        else:
-            same = self._same(old, state, reward)
-        if not same:
-            raise ValueError(f"id: {place} was answered with {self._said(old)}; the first answer stays")
+        arm, number, paid = old
+        if self._arms.outcome(arm, state, reward) != (number, paid):
+            said = repr(self._arms.states[arm][number]) if self._arms.states else f"reward {paid}"
+            raise ValueError(f"id: {place} was answered with {said}; the first answer stays")
         return None
-
-    def _same(self, old: list[Any], state: Any, reward: Any) -> bool:
-        """Whether an answer agrees with the old one, the number of a state and its reward, whichever arm gave it."""
-        number, paid = old
-        names = {states[number] for states in self._arms.states or [] if number < len(states)}
-        return (state is not None or reward is not None) and (state is None or state in names) and (
-            reward is None or _as_stored(reward) == paid
-        )
-
-    def _said(self, old: list[Any]) -> str:
-        return f"reward {old[1]}" if self._arms.states is None else f"state number {old[0]} (reward {old[1]})"
 
     @property
     def open(self) -> list[Choice]:
@@ -286,8 +277,3 @@ class Player:
 
     def __repr__(self) -> str:
         return f"Player({self._policy!r}, {excerpt(self._arms.names)}, store={self._log.path!r})"
-
-
-def _as_stored(reward: Any) -> float:
-    """A reward in the default float type."""
-    return float(jnp.result_type(float).type(number("reward", reward)))

@@ -19,7 +19,9 @@ from jaxbandit.live.real_arms import RealArms
 from jaxbandit.selection import top_arms
 from jaxbandit.version import __version__
 
-Event = list[Any]  # of JSON: ["choose", round, id, arms, chances, offered, time], ["answer", id, state, reward], ..
+Event = list[
+    Any
+]  # of JSON: ["choose", round, id, arms, chances, offered, time], ["answer", id, arm, state, reward], ..
 START = hashlib.blake2b(b"", digest_size=16).digest()  # of a log without events
 
 
@@ -130,9 +132,8 @@ class Position:
         else:
             raise ValueError(f"{kind}: not an event")
 
-    def _answered(self, number: int, state: int, reward: float) -> None:
+    def _answered(self, number: int, arm: int, state: int, reward: float) -> None:
         choice = self.open.pop(number)
-        arm = self.arms.names.index(choice.arm)
         whole = np.array([arm, self.last[arm], state, choice.round], np.int32)
         real = np.array([reward] if choice.probability is None else [reward, choice.probability], self.kind)
         self.state = _learned(self.policy, self.state, whole, real)

@@ -16,8 +16,8 @@ class Report(NamedTuple):
     """Plays and mean rewards of the arms of a player; its text is a table.
 
     The interval of an arm holds its mean after all numbers of answers together with probability 1 - level, if its
-    rewards are independent and lie in their range: with n answers, Chernoff's bound with radius log(2 n (n + 1) / level)
-    / n, whose error probabilities add up to the level. For Markov arms it is too narrow where rewards stay.
+    rewards are independent and lie in their range: with n answers, Chernoff's bound with the radius
+    log(2 n (n + 1) / level) / n, whose error probabilities add up to the level. It does not hold for Markov arms.
 
     Fields:
       arms: [K] names.
