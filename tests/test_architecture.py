@@ -155,8 +155,9 @@ Environment Exp3 Exp3S Family Feedback Gittins GradientBandit Hedge HiddenMyopic
 KnownProcess LPPriority MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins RegretMatching Result Rexp3
 RoundRobinKLUCB SlidingWindowUCB StoppedWarning Task Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief
 WhittleLastSeen Window WithDetector advance atlas bernoulli bounds chains confidence decision_processes divergences
-environments families gaussian grid hidden indices initial_carry live load_sweep markov metrics per_arm play_round poisson
-pytree random_arms restless run_keys simulate static stress sweep testing to_xarray top_arms two_state use_all_cores
+environments families gaussian grid hidden indices initial_carry live load_sweep markov metrics per_arm play_round
+poisson pytree random_arms restless run_keys simulate static stress sweep testing to_xarray top_arms two_state
+use_all_cores
 """.split()
 
 

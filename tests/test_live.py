@@ -127,10 +127,10 @@ def test_numbers_and_several_plays():
 
 def refuses(one, message, call):
     """The call raises ValueError, and stores nothing."""
-    before = one.report().answers.tolist(), len(one.open), one._position.n, one._position
+    before = one.report().answers.tolist(), len(one.open), one._position.n
     with pytest.raises(ValueError, match=message):
         call()
-    assert before == (one.report().answers.tolist(), len(one.open), one._position.n, one._position)
+    assert before == (one.report().answers.tolist(), len(one.open), one._position.n)
 
 
 def test_wrong_answers_are_refused_by_name():
@@ -209,6 +209,49 @@ def test_forgotten_plays_and_retired_arms(tmp_path):
     refuses(random_policy, "^offered: Exp3 chooses by chance", lambda: random_policy.choose(offered=["red"]))
 
 
+@pytest.mark.parametrize("policy", [jaxbandit.UCB1(), jaxbandit.KLUCB(), jaxbandit.IMEDMC()])
+def test_an_arm_that_comes_later(policy, tmp_path):
+    """The policy's state is that of a player that had the arm from the beginning, and was not offered it."""
+    store, all_arms, chance = tmp_path / "a.sqlite", [*ARMS, "pink"], random.Random(0)
+    one, other = player(store, policy), Player(policy, all_arms, states=STATES)
+    for t in range(30):
+        choice = other.choose(offered=ARMS if t < 10 else None)
+        assert one.choose()[:3] == choice[:3]
+        state = chance.choice(list(STATES))
+        one.learn(choice.id, state)
+        other.learn(choice.id, state)
+        if t == 9:
+            one.add("pink")
+            one.add("pink")
+        if t == 20:
+            one.close()
+            one = player(store, policy)
+    assert one.report().arms == all_arms and one.report().plays[3] > 0
+    same_bits(state_of(one), state_of(other))
+    one.retire("pink")
+    refuses(one, "^arm: 'pink' was retired", lambda: one.add("pink"))
+    refuses(
+        one, "^states: 3 states; the arms have 2 at most", lambda: one.add("grey", states=dict.fromkeys("abc", 0.5))
+    )
+    refuses(one, "^arm: ", lambda: one.add(1))
+
+
+def test_a_policy_without_scores_is_named():
+    @jaxbandit.pytree
+    class Empty:
+        def init(self, reward):
+            return jnp.zeros(len(reward))
+
+        def scores(self, key, state, t):
+            return state / state, state
+
+        def update(self, state, feedback):
+            return state
+
+    one = player(None, Empty())
+    refuses(one, "^policy: Empty gave a score NaN in round 1", one.choose)
+
+
 @pytest.fixture(scope="module")
 def small_store(tmp_path_factory):
     """The bytes of a file of 30 events with a snapshot, and the player's position."""
@@ -246,8 +289,8 @@ def flipped(path, small_store, places):
 
 def test_a_damaged_file_is_named_or_harmless(tmp_path, small_store):
     size, chance = len(small_store[0]), random.Random(0)
-    places = [(chance.randrange(size), chance.randrange(8)) for _ in range(150)]
-    places += [(place, chance.randrange(8)) for place in range(0, 100, 3)]  # SQLite's header
+    places = [(chance.randrange(size), chance.randrange(8)) for _ in range(60)]
+    places += [(place, chance.randrange(8)) for place in range(0, 100, 5)]  # SQLite's header
     assert flipped(tmp_path / "a.sqlite", small_store, places) > 5
 
 
@@ -330,6 +373,14 @@ def test_a_snapshot_of_another_version_is_computed_again(tmp_path, small_store, 
     store.write_bytes(small_store[0])
     monkeypatch.setattr(Position, "program", lambda _: "another")
     same_bits(player(store)._position.state, small_store[1].state)
+
+
+def test_a_file_that_was_moved_is_named(tmp_path):
+    one = player(tmp_path / "a.sqlite")
+    one.choose()
+    (tmp_path / "a.sqlite").rename(tmp_path / "b.sqlite")
+    with pytest.raises(FileNotFoundError, match=r"was moved, deleted or replaced .*a.sqlite"):
+        one.choose()
 
 
 def played_by_two(store, seed, seconds):

@@ -49,6 +49,7 @@ class LogFile:
         self.path = None if store is None else as_path("store", store)
         self.every = every
         self.writable = True
+        self.file: tuple[int, int] | None = None  # of the open file, which the path may cease to name
         if self.path is not None:
             if not self.path.parent.is_dir():
                 raise FileNotFoundError(f"{self.path.parent}: no such folder")
@@ -59,6 +60,7 @@ class LogFile:
             self.connection = self._connected()
             try:
                 self._begun(json.dumps(about, sort_keys=True))
+                self.file = None if self.path is None else _identity(self.path)
             except BaseException:
                 self.connection.close()
                 raise
@@ -132,6 +134,12 @@ class LogFile:
         if write and not self.writable:
             raise PermissionError(
                 errno.EACCES, "cannot be written; make it and its folder writable, or play from a copy", str(self.path)
+            )
+        if self.path is not None and self.file is not None and _identity(self.path) != self.file:
+            raise FileNotFoundError(
+                errno.ENOENT,
+                "was moved, deleted or replaced while a player had it open; make a new player",
+                str(self.path),
             )
         with self._errors_named(), CtrlC():
             self.connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
@@ -231,6 +239,15 @@ class LogFile:
 def _can_write(path: Path) -> bool:
     """Whether a file, or one made in its folder, and the files that SQLite makes beside it can be written."""
     return os.access(path.parent, os.W_OK) and (not path.exists() or os.access(path, os.W_OK))
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """The device and the number of the file with this path; None without one."""
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _digest(before: bytes, *parts: str | bytes) -> bytes:

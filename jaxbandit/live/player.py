@@ -15,11 +15,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit import members
-from jaxbandit.arguments import LARGEST, LARGEST_INTEGER, excerpt, has, integer, number
+from jaxbandit.arguments import LARGEST, LARGEST_INTEGER, excerpt, has, integer, list_of, number
 from jaxbandit.base import Policy, Task, check_key
 from jaxbandit.live.log_file import LogFile
-from jaxbandit.live.position import Choice, Position, has_rows
+from jaxbandit.live.position import Choice, Position, check_some_arms
 from jaxbandit.live.real_arms import RealArms
 from jaxbandit.live.summary_table import Report, report
 from jaxbandit.simulation.asking.contracts import check_leaves, check_task
@@ -137,14 +136,16 @@ class Player:
           ValueError: more plays than the policy can play, or arms are offered; an arm that there is not; or the policy
             cannot choose among some of its arms: it chooses by chance, in turns, or its state has no row for each arm.
         """
-        number = 1 if plays is None else integer("plays", plays, 1, self._arms.arms)
-        self._check_plays(number)
-        chosen = None if offered is None else sorted({self._arms.arm("offered", name) for name in offered})
-        if chosen is not None:
-            self._check_offers("offered")
+        if offered is not None:
+            check_some_arms("offered", self._policy, self._arms.table)
+            offered = list_of("offered", offered)
         with self._transaction() as position:
+            arms = position.arms
+            number = 1 if plays is None else integer("plays", plays, 1, arms.arms)
+            self._check_plays(number)
+            chosen = None if offered is None else sorted({arms.arm("offered", name) for name in offered})
             if position.retired:
-                left = list(range(self._arms.arms)) if chosen is None else chosen
+                left = list(range(arms.arms)) if chosen is None else chosen
                 chosen = [arm for arm in left if arm not in position.retired]
             if chosen is not None and len(chosen) < number:
                 raise ValueError(f"offered: {len(chosen)} arms that are not retired, and plays is {number}; offer more")
@@ -152,14 +153,6 @@ class Player:
             self._log.append(position, event)
             choices = [position.open[event[2] + m] for m in range(number)]
         return choices[0] if plays is None else choices
-
-    def _check_offers(self, argument: str) -> None:
-        """Raise ValueError for a policy that must be offered all arms."""
-        name = type(self._policy).__name__
-        if members.probabilities(self._policy) is not None or members.takes_turns(self._policy):
-            raise ValueError(f"{argument}: {name} chooses by chance or in turns among all arms; use an index policy")
-        if not has_rows(self._policy, self._arms.table):
-            raise ValueError(f"{argument}: the state of {name} has no row for each arm; use an index policy, as UCB1")
 
     def learn(self, id: int | Mapping[int, Any], state: str | None = None, *, reward: float | None = None) -> None:
         """Learn the answer of an open choice, or of many; the same answer a second time changes nothing.
@@ -192,14 +185,14 @@ class Player:
         if not 0 <= place < position.plays:
             raise ValueError(f"id: {place} is unknown; give the id of a choice of this player")
         if place in position.open:
-            arm = self._arms.names.index(position.open[place].arm)
-            return ["answer", place, arm, *self._arms.outcome(arm, state, reward)]
+            arm = position.arms.names.index(position.open[place].arm)
+            return ["answer", place, arm, *position.arms.outcome(arm, state, reward)]
         kind, _, *old = self._log.answer(place)
         if kind == "forget":
             raise ValueError(f"id: {place} was forgotten; its answer is not learned")
         arm, number, paid = old
-        if self._arms.outcome(arm, state, reward) != (number, paid):
-            said = repr(self._arms.states[arm][number]) if self._arms.states else f"reward {paid}"
+        if position.arms.outcome(arm, state, reward) != (number, paid):
+            said = repr(position.arms.states[arm][number]) if position.arms.states else f"reward {paid}"
             raise ValueError(f"id: {place} was answered with {said}; the first answer stays")
         return None
 
@@ -231,6 +224,30 @@ class Player:
                 self._log.append(position, event)
         return old
 
+    def add(self, arm: str, *, states: Mapping[str, float] | None = None) -> None:
+        """Add an arm, which the policy has never played; nothing happens if an arm of this name is played already.
+
+        A player that is made again gets the arms that it began with; the log knows those that were added.
+
+        Args:
+          arm: its name.
+          states: the reward of each of its states by name; by default those that all other arms have.
+
+        Raises:
+          ValueError: the name of a retired arm, states that do not fit, or a policy whose state has no row for each
+            arm, or that chooses by chance or in turns.
+        """
+        check_some_arms("arm", self._policy, self._arms.table)
+        with self._transaction() as position:
+            event = ["add", *position.arms.new_arm(arm, states)]
+            if arm in position.arms.names:
+                if position.arms.names.index(arm) in position.retired:
+                    raise ValueError(f"arm: {arm!r} was retired; give the new arm another name")
+                return
+            check_task("policy", self._policy, Task(position.arms.with_arm(*event[1:]), name="the player"))
+            position.apply(event)
+            self._log.append(position, event)
+
     def retire(self, arm: str) -> None:
         """Never choose this arm again; answers of its open choices are still learned.
 
@@ -240,12 +257,12 @@ class Player:
         Raises:
           ValueError: an arm that there is not, or the last one; or the policy cannot choose among some of its arms.
         """
-        place = self._arms.arm("arm", arm)
-        self._check_offers("arm")
+        check_some_arms("arm", self._policy, self._arms.table)
         with self._transaction() as position:
+            place = position.arms.arm("arm", arm)
             if place in position.retired:
                 return
-            if len(position.retired) == self._arms.arms - 1:
+            if len(position.retired) == position.arms.arms - 1:
                 raise ValueError(f"arm: {arm!r} is the last one that is not retired")
             event = ["retire", place]
             position.apply(event)

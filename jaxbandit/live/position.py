@@ -19,9 +19,9 @@ from jaxbandit.live.real_arms import RealArms
 from jaxbandit.selection import top_arms
 from jaxbandit.version import __version__
 
-Event = list[
-    Any
-]  # of JSON: ["choose", round, id, arms, chances, offered, time], ["answer", id, arm, state, reward], ..
+# of JSON: ["choose", round, id, arms, chances, offered, time], ["answer", id, arm, state, reward],
+# ["forget", [id, ..]], ["retire", arm] or ["add", name, names of states, rewards]
+Event = list[Any]
 START = hashlib.blake2b(b"", digest_size=16).digest()  # of a log without events
 
 
@@ -53,16 +53,18 @@ def _initial(policy: Any, table: Array) -> State:
 def _chosen(
     policy: Any, key_data: Array, state: State, t: Array, offered: Array | None, plays: int
 ) -> tuple[Array, Array | None, State]:
-    """The arms [M] of round t, their probabilities if they are known, and the policy's state."""
+    """The arms [M] of round t and whether a score is NaN, the arms' probabilities if known, and the policy's state."""
     key = jax.random.fold_in(jax.random.wrap_key_data(key_data, impl="threefry2x32"), t)
     scores, state = policy.scores(key, state, t)
+    lacking = jnp.isnan(scores).any()
     if offered is None:
         arms = top_arms(scores, plays)
     else:  # the largest scores of those offered, the lowest arm first on ties; NaN counts as -inf
         scores = jnp.where(scores == scores, scores, -jnp.inf)
         arms = jnp.lexsort((-jnp.where(scores == 0, 0.0, scores), ~offered))[:plays].astype(jnp.int32)
     probabilities = members.probabilities(policy)
-    return arms, None if probabilities is None else probabilities(state, t)[arms], _strong(state)
+    chances = None if probabilities is None else probabilities(state, t)[arms]
+    return jnp.append(arms, lacking.astype(arms.dtype)), chances, _strong(state)
 
 
 @jax.jit
@@ -105,7 +107,10 @@ class Position:
         arms, chances, self.state = _chosen(
             self.policy, self.key_data, self.state, np.int32(self.round + 1), mask, plays=plays
         )
-        return np.asarray(arms).tolist(), None if chances is None else np.asarray(chances).tolist()
+        *numbers, lacking = np.asarray(arms).tolist()
+        if lacking:
+            raise ValueError(f"policy: {type(self.policy).__name__} gave a score NaN in round {self.round + 1}")
+        return numbers, None if chances is None else np.asarray(chances).tolist()
 
     def _opened(self, event: Event) -> None:
         _, self.round, first, arms, chances, _, time = event
@@ -129,6 +134,8 @@ class Position:
                 del self.open[number]
         elif kind == "retire":
             self.retired.append(event[1])
+        elif kind == "add":
+            self._added(self.arms.with_arm(*event[1:]))
         else:
             raise ValueError(f"{kind}: not an event")
 
@@ -141,6 +148,14 @@ class Position:
         totals = self.totals[arm]
         totals[1] += 1
         totals[2] += (reward - totals[2]) / totals[1]
+
+    def _added(self, arms: RealArms) -> None:
+        """One more arm: a new row of every array of the policy's state."""
+        fresh, old = _initial(self.policy, jnp.asarray(arms.table, float)), self.arms.arms
+        self.state = jax.tree.map(lambda new, leaf: jnp.concatenate([leaf, new[old:]]), fresh, self.state)
+        self.arms = arms
+        self.last.append(0)
+        self.totals.append([0, 0, 0.0])
 
     @property
     def kind(self) -> Any:
@@ -158,6 +173,7 @@ class Position:
         header = {
             "program": self.program(),
             "digest": self.digest.hex(),
+            "added": self.arms.added,
             "leaves": [[str(leaf.dtype), leaf.shape] for leaf in leaves],
             "open": [list(choice) for choice in self.open.values()],
             **{name: getattr(self, name) for name in NUMBERS},
@@ -165,11 +181,12 @@ class Position:
         return json.dumps(header), b"".join(leaf.tobytes() for leaf in leaves)
 
     def restore(self, header: dict[str, Any], data: bytes) -> bool:
-        """Take the position of a snapshot; returns False, and changes nothing, if it is one of another program."""
-        leaves, structure = jax.tree.flatten(self.state)
-        forms = [[str(leaf.dtype), list(leaf.shape)] for leaf in leaves]
-        if header["program"] != self.program() or header["leaves"] != forms:
+        """Go from the start to the position of a snapshot; returns False, and changes nothing, for another program."""
+        if header["program"] != self.program():
             return False
+        for arm in header["added"]:
+            self._added(self.arms.with_arm(*arm))
+        leaves, structure = jax.tree.flatten(self.state)
         arrays, start = [], 0
         for leaf in leaves:
             kind = np.dtype(leaf.dtype)
@@ -187,14 +204,23 @@ class Position:
 NUMBERS = ("n", "round", "plays", "last", "retired", "totals")  # what a snapshot has beside the state
 
 
-def has_rows(policy: Any, table: np.ndarray) -> bool:
-    """Whether every array of the policy's state has one row an arm, so that arms need not all be offered."""
+def check_some_arms(argument: str, policy: Any, table: np.ndarray) -> None:
+    """Raise ValueError for a policy that cannot choose among some of its arms, or whose arms are fixed."""
+    name = type(policy).__name__
+    if members.probabilities(policy) is not None or members.takes_turns(policy):
+        raise ValueError(
+            f"{argument}: {name} chooses by chance or in turns among all arms; use an index policy, as UCB1"
+        )
 
     def rows(arms: int) -> list[Any]:
         return jax.tree.leaves(jax.eval_shape(policy.init, jax.ShapeDtypeStruct((arms, table.shape[1]), float)))
 
     arms = len(table)
     try:
-        return all(a.shape[:1] == (arms,) and b.shape[:1] == (arms + 1,) for a, b in zip(rows(arms), rows(arms + 1)))
+        each_has_one = all(
+            a.shape[:1] == (arms,) and b.shape[:1] == (arms + 1,) for a, b in zip(rows(arms), rows(arms + 1))
+        )
     except (TypeError, ValueError):  # the policy has a field for this number of arms
-        return False
+        each_has_one = False
+    if not each_has_one:
+        raise ValueError(f"{argument}: the state of {name} has no row for each arm; use an index policy, as UCB1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -26,6 +27,7 @@ class RealArms:
         self.arms = len(self.names)
         self.states: list[list[str]] | None = None
         self.reward: np.ndarray | None = None
+        self.added: list[list[Any]] = []  # the arguments of `with_arm` of the arms that were added
         if (states is None) == (rewards is None):
             raise ValueError("states: give either states={'name': reward, ..} or rewards=(low, high), not both")
         if states is None:
@@ -33,6 +35,34 @@ class RealArms:
         else:
             self.states, self.reward = _table(self.names, states)
             self.reward_range = float(self.reward.min()), float(self.reward.max())
+
+    def with_arm(self, name: str, states: list[str] | None, rewards: list[float] | None) -> RealArms:
+        """These arms and one more, with these states and their rewards."""
+        more = copy.copy(self)
+        more.names, more.arms = [*self.names, name], self.arms + 1
+        more.added = [*self.added, [name, states, rewards]]
+        if self.reward is not None and self.states is not None and states is not None and rewards is not None:
+            row = np.append(rewards, np.full(self.reward.shape[1] - len(rewards), rewards[0]))
+            more.states, more.reward = [*self.states, states], np.vstack([self.reward, row])
+            more.reward_range = float(more.reward.min()), float(more.reward.max())
+        return more
+
+    def new_arm(self, name: Any, states: Any) -> list[Any]:
+        """The arguments of `with_arm` for a new arm, checked; by default it has the states of all others."""
+        _names("arm", [name])
+        if self.states is None or self.reward is None:
+            if states is not None:
+                raise ValueError("states: the arms have none; leave it out")
+            return [name, None, None]
+        if states is None:
+            rows = {(tuple(names), tuple(row)) for names, row in zip(self.states, self.reward.tolist(), strict=True)}
+            if len(rows) > 1:
+                raise ValueError("states: missing; the arms have different states, so give those of the new arm")
+            return [name, self.states[0], self.reward[0, : len(self.states[0])].tolist()]
+        (names,), rewards = _table([name], {name: states})
+        if len(names) > self.reward.shape[1]:
+            raise ValueError(f"states: {len(names)} states; the arms have {self.reward.shape[1]} at most")
+        return [name, names, rewards[0].tolist()]
 
     def means(self) -> np.ndarray:
         """[K] NaN, because nobody knows them."""
