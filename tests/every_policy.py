@@ -7,6 +7,7 @@ ARMS = jaxbandit.two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
 UNSEEN = environments.restless(ARMS.transition, (0, 1))
 SEEN = environments.restless(ARMS.transition, (0, 1), ARMS.transition[::-1], observed=True)
 HIDDEN = environments.hidden(ARMS.transition, [[0.2, 0.7]] * 3)
+COSTLY = environments.costly(ARMS, [3, 2, 1], purse=20, horizon=50, chance=[0.5, 1.0, 0.7])
 RIVER, EPISODES = environments.riverswim(3), environments.riverswim(3, steps=4)
 POLICIES = {name: (policy(), ARMS) for name, policy in ALL.items()} | {
     "Discounted": (jaxbandit.KLUCB(memory=jaxbandit.Discounted(0.9)), ARMS),
@@ -29,6 +30,7 @@ POLICIES = {name: (policy(), ARMS) for name, policy in ALL.items()} | {
     "WhittleLastSeen": (jaxbandit.WhittleLastSeen.of(UNSEEN, 5), UNSEEN),
     "HiddenMyopic": (jaxbandit.HiddenMyopic.of(HIDDEN), HIDDEN),
     "KnownProcess": (jaxbandit.KnownProcess.of(RIVER), RIVER),
+    **{name: (getattr(jaxbandit, name).of(COSTLY), COSTLY) for name in "RatioKLUCB MixtureKLUCB PrimalDualBwK".split()},
     **{name: (getattr(jaxbandit, name)(), RIVER) for name in "UCRL2 KLUCRL UCRL2B TUCRL PSRL IMEDRL".split()},
     "UCBVI": (jaxbandit.UCBVI(steps=4, horizon=100), EPISODES),
 }

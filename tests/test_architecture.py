@@ -72,7 +72,7 @@ BELOW = {
         line.partition(":")
         for line in """\
 fast: extremes slow_paths random_bits jaxprs elementary comparisons batching on_demand compilation
-indices: index_arguments elimination start value subsidy relaxed record_rounds
+indices: index_arguments elimination start value subsidy relaxed record_rounds mixture
 decision_processes: evaluation best reaching
 confidence: bernoulli family row chain
 confidence/row: arithmetic tilt scaled_problem ball stationary_mean
@@ -87,8 +87,8 @@ results: display file named_axes result
 simulation: chance delayed dynamic_regret rounds asking telling plan tiles progress chunks loop
 simulation/asking: user_code tracing recording contracts declared request
 simulation/telling: free_memory fingerprint
-environments: rested independent restless_bandits changing processes
-policies: parts means chains restless changing processes
+environments: rested independent restless_bandits changing processes spending
+policies: parts means chains restless changing processes spending
 stress: spaces changing_space trials preparation survey failure_search
 sweeps: files storage reading tasks grids sweep_loop""".splitlines()
     )
@@ -120,18 +120,22 @@ DOORS = {
     "decision_processes": "Episodes Kind LongRun Structure diameter episodes hitting_times long_run optimal structure",
     "divergences": "DISTANCES Distance bernoulli_kl farthest jensen_shannon kl squared_hellinger threshold "
     "total_variation",
-    "environments": "AllPayingArms ChangingArms ChangingMarkovArms DecisionProcess EXAMPLE FamilyFit Fit HiddenArms "
+    "environments": "AllPayingArms ChangingArms ChangingMarkovArms CostlyArms DecisionProcess EXAMPLE FamilyFit Fit "
+    "HiddenArms "
     "IndependentArms InitialState LowerBoundArms MarkovArms RestartingArms RestlessArms as_decision_process bernoulli "
-    "beta changing_markov decision_process exponential exponential_family fit fit_exponential_family gaussian grid "
+    "beta changing_markov costly decision_process exponential exponential_family fit fit_exponential_family gaussian "
+    "grid "
     "hidden lower_bound_instance markov piecewise poisson random_arms random_decision_process restarting restless "
     "rewards_table riverswim sinusoid two_state uniform",
     "families": "Bernoulli Exponential Family Gaussian Poisson TabledChains TwoStateChains chain_family",
-    "indices": "Relaxation WhittleIndices gittins gittins_value relaxation rounds_to_record whittle with_start",
-    "metrics": "Summary best_arms best_share discounted_reward dynamic_regret linear_share median_interval "
-    "paired_difference pseudo_regret realised_regret regret regret_name summary",
+    "indices": "Mixture Relaxation WhittleIndices best_mixture gittins gittins_value relaxation rounds_to_record "
+    "whittle with_start",
+    "metrics": "Summary best_arms best_share constant_regret discounted_reward dynamic_regret linear_share "
+    "median_interval paired_difference pseudo_regret realised_regret regret regret_name summary",
     "named_problems": "Atlas NamedProblem atlas",
     "plotting": "COLOURS curve_style plot_batches plot_distribution plot_heatmap plot_parameter plot_pulls plot_regret",
-    "policies": "IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle "
+    "policies": "MixtureKLUCB PrimalDualBwK RatioKLUCB "
+    "IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle "
     "ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCBSM Discounted "
     "DiscountedThompson DiscountedUCB EmpiricalKLUCB Exp3 Exp3S Gittins GradientBandit HiddenMyopic "
     "JointKLUCB KnownBreaks KnownProcess LPPriority Myopic Oracle PlugInGittins PosteriorGittins Rexp3 RoundRobinKLUCB "
@@ -142,6 +146,7 @@ DOORS = {
     "testing": "check_environment check_policy",
 }
 PUBLIC = """
+MixtureKLUCB PrimalDualBwK RatioKLUCB
 IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB
 KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCBSM Discounted DiscountedThompson DiscountedUCB EmpiricalKLUCB Declares
 Environment Exp3 Exp3S Family Feedback Gittins GradientBandit HiddenMyopic JointKLUCB KnownArms KnownBreaks

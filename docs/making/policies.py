@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import tomllib
+from functools import partial
 from pathlib import Path
 
 import jaxbandit
@@ -58,6 +59,7 @@ def write(folder: Path, rates: dict[str, str]) -> dict[Path, str]:
     given_numbers = [row for name, row in rows.items() if name in MADE_OF_NUMBERS]
     known = [row for name, row in rows.items() if name in MADE_OF_ARMS]
     learning = [row for name, row in rows.items() if name in MADE_FOR_PROCESSES]
+    spending = [row for name, row in rows.items() if name in MADE_FOR_PURSES]
     formulas = [_formula(name, policy, described[name]) for name, policy in classes().items()]
     pages = {
         folder / "policies" / f"{name}.md": _page(name, policy, described[name], rows[name], speed[name])
@@ -68,6 +70,7 @@ def write(folder: Path, rates: dict[str, str]) -> dict[Path, str]:
         folder / "parts" / "given_numbers.md": table(given_numbers),
         folder / "parts" / "known.md": table(known),
         folder / "parts" / "learning.md": table(learning),
+        folder / "parts" / "spending.md": table(spending),
         folder / "parts" / "formulas.md": "\n".join(formulas),
     }
 
@@ -90,6 +93,7 @@ KINDS = {
     "restless": environments.restless(TWO.transition, (0, 1)),
     "observed": environments.restless(TWO.transition, (0, 1), observed=True),
     "hidden": environments.hidden(TWO.transition, TWO.transition),
+    "costly": environments.costly(TWO, 1, purse=100, horizon=1000),
 }
 PROCESS, EPISODES = environments.riverswim(), environments.riverswim(steps=20)
 MADE_OF_ARMS = {  # how to make the policies that know the arms
@@ -119,7 +123,11 @@ MADE_FOR_PROCESSES = {  # the policies that learn decision processes
     **{name: getattr(jaxbandit, name) for name in ("UCRL2", "KLUCRL", "UCRL2B", "TUCRL", "PSRL", "IMEDRL")},
     "UCBVI": lambda: jaxbandit.UCBVI(steps=20, horizon=1e5),
 }
-MADE = MADE_OF_ARMS | MADE_OF_NUMBERS | MADE_FOR_PROCESSES
+MADE_FOR_PURSES = {  # the policies for arms that cost
+    name: partial(getattr(jaxbandit, name).of, KINDS["costly"])
+    for name in ("RatioKLUCB", "MixtureKLUCB", "PrimalDualBwK")
+}
+MADE = MADE_OF_ARMS | MADE_OF_NUMBERS | MADE_FOR_PROCESSES | MADE_FOR_PURSES
 
 
 def _plays(policy: type, arms: jaxbandit.Environment) -> bool:

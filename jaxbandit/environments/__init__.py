@@ -1,5 +1,5 @@
 """Environments: rested, restless, hidden and changing Markov arms, forever or in episodes; independent rewards;
-decision processes.
+arms that cost; decision processes.
 """
 
 from jaxbandit.environments.changing.changing_arms import ChangingArms, piecewise, rewards_table, sinusoid
@@ -36,12 +36,14 @@ from jaxbandit.environments.rested.tilted_arms import FamilyFit, exponential_fam
 from jaxbandit.environments.restless_bandits.all_paying_arms import AllPayingArms
 from jaxbandit.environments.restless_bandits.constructor import restless
 from jaxbandit.environments.restless_bandits.restless_arms import RestlessArms
+from jaxbandit.environments.spending.costly_arms import CostlyArms, costly
 
 __all__ = [
     "EXAMPLE",
     "AllPayingArms",
     "ChangingArms",
     "ChangingMarkovArms",
+    "CostlyArms",
     "DecisionProcess",
     "FamilyFit",
     "Fit",
@@ -56,6 +58,7 @@ __all__ = [
     "bernoulli",
     "beta",
     "changing_markov",
+    "costly",
     "decision_process",
     "exponential",
     "exponential_family",

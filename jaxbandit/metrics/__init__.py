@@ -5,6 +5,7 @@ results may also take `counts.check_label`, `counts.check_result` and `counts.ha
 """
 
 from jaxbandit.metrics.regrets import (
+    constant_regret,
     dynamic_regret,
     paired_difference,
     pseudo_regret,
@@ -19,6 +20,7 @@ __all__ = [
     "Summary",
     "best_arms",
     "best_share",
+    "constant_regret",
     "discounted_reward",
     "dynamic_regret",
     "linear_share",

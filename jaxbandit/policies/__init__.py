@@ -45,6 +45,9 @@ from jaxbandit.policies.restless.rca import RCA
 from jaxbandit.policies.restless.uc_whittle import UCWhittle
 from jaxbandit.policies.restless.whittle_belief import WhittleBelief
 from jaxbandit.policies.restless.whittle_last_seen import WhittleLastSeen
+from jaxbandit.policies.spending.mixture_kl_ucb import MixtureKLUCB
+from jaxbandit.policies.spending.primal_dual import PrimalDualBwK
+from jaxbandit.policies.spending.ratio_kl_ucb import RatioKLUCB
 
 __all__ = [
     "ALL",
@@ -73,10 +76,13 @@ __all__ = [
     "LPPriority",
     "MOSS",
     "MUCB",
+    "MixtureKLUCB",
     "Myopic",
     "Oracle",
     "PSRL",
+    "PrimalDualBwK",
     "RCA",
+    "RatioKLUCB",
     "PlugInGittins",
     "PosteriorGittins",
     "PosteriorWhittle",

@@ -1,0 +1,199 @@
+"""Arms that cost: exact laws, the linear programme, policies against loops, and what is refused."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import reference_spending as reference
+from against import check_law
+
+import jaxbandit
+from jaxbandit import MixtureKLUCB, PrimalDualBwK, RatioKLUCB, environments, indices, metrics, simulate, two_state
+from jaxbandit.environments import costly
+from jaxbandit.testing import check_environment, check_policy
+
+COINS = jaxbandit.bernoulli([0.8, 0.5, 0.3])
+RANDOM = costly(COINS, [4, 2, 1], purse=12, horizon=9, chance=[0.75, 0.5, 1.0])
+OUTCOMES = [  # of the same arms: probability, reward, cost
+    [(q * c, paid, cost) for q, paid in ((m, 1), (1 - m, 0)) for c, cost in ((p, price), (1 - p, 0)) if c > 0]
+    for m, p, price in ((0.8, 0.75, 4), (0.5, 0.5, 2), (0.3, 1.0, 1))
+]
+
+
+@jaxbandit.pytree
+class Turns:
+    """Plays the arms of `order` in the rounds from 1 on."""
+
+    order: np.ndarray
+
+    def init(self, reward):
+        return jnp.zeros(())
+
+    def scores(self, key, state, t):
+        return (jnp.arange(3) == jnp.asarray(self.order)[t - 1]).astype(float), state
+
+    def update(self, state, feedback):
+        return state
+
+
+def test_rewards_and_spending_have_their_exact_law():
+    """Chi-square at 1e-9 of 20,000 runs; a play too many or too few once the purse is low would be found."""
+    order = np.array([0, 1, 0, 2, 0, 1, 0, 0, 2])
+    result = simulate(RANDOM, {"p": Turns(order)}, key=jax.random.key(1), runs=20_000, horizon=9, times=[9])
+    paid = np.einsum("rks,ks->r", result.visits["p"][0, 0, :, 0], RANDOM.reward)
+    spent = np.einsum("rks,ks->r", result.visits["p"][0, 0, :, 0], RANDOM.cost)
+    np.testing.assert_array_equal(result.recorded["spent"]["p"][0, 0, :, 0], spent)
+    assert spent.max() <= 12 and result.visits["p"][0, 0, :, 0, :, -1].sum() > 0
+    check_law(np.stack([paid, spent], -1).astype(int), reference.law_of_spending(OUTCOMES, order.tolist(), 12))
+
+
+def test_no_policy_exceeds_the_best_and_the_best_not_the_programme():
+    """The mean reward of 4,000 runs stays below the optimum plus 6 standard errors: a false fail below 1e-8."""
+    best, bound = reference.best_reward([tuple(arm) for arm in OUTCOMES], 12, 9), RANDOM.best_mixture().value
+    assert best <= bound
+    policies = {"r": RatioKLUCB.of(RANDOM), "m": MixtureKLUCB.of(RANDOM), "b": PrimalDualBwK.of(RANDOM)}
+    result = simulate(RANDOM, policies, runs=4000, horizon=9, times=[9])
+    assert metrics.regret_name(result) == "regret against the best mixture"
+    for label in policies:
+        regret = metrics.regret(result, label)[0, 0, :, 0]
+        reward = np.einsum("rks,ks->r", result.visits[label][0, 0, :, 0], RANDOM.reward)
+        np.testing.assert_allclose(regret, bound - reward, atol=1e-9)
+        assert reward.mean() <= best + 6 * reward.std() / np.sqrt(4000)
+
+
+def test_programme_against_all_pairs_of_arms():
+    """At one play a round the best mixture has at most two arms, or one and rounds without a play."""
+    random = np.random.default_rng(3)
+    for _ in range(40):
+        means, costs = random.random(4), np.round(random.random(4) * 3, 1)
+        purse, horizon = float(random.integers(1, 40)), int(random.integers(1, 30))
+        rate, value = purse / horizon, 0.0
+        points = [(0.0, 0.0), *zip(costs, means)]
+        for (c, m), (d, w) in itertools.product(points, points):
+            if c <= rate:
+                share = (rate - c) / (d - c) if d > rate else 0.0
+                value = max(value, (1 - share) * m + share * w)
+        mixture = indices.best_mixture(means, costs, purse, horizon)
+        np.testing.assert_allclose(mixture.value, horizon * value, atol=1e-9)
+        np.testing.assert_allclose(mixture.shares @ means * horizon, mixture.value, atol=1e-9)
+        assert mixture.shares @ costs <= rate + 1e-9 and mixture.shares.sum() <= 1 + 1e-9
+        more = indices.best_mixture(means, costs, purse + 0.5, horizon).value - mixture.value
+        assert more <= 0.5 * mixture.price + 1e-9
+        shares = MixtureKLUCB.shares(jnp.asarray(means), jnp.asarray(costs), rate)
+        solved, total = reference.mixture_shares(means, costs, rate)
+        np.testing.assert_allclose(shares, solved / solved.sum(), atol=1e-4)
+        assert abs(total * horizon - mixture.value) < 1e-9
+    two = indices.best_mixture([0.9, 0.5, 0.2], [2, 1, 1], purse=25, horizon=10, plays=2)
+    np.testing.assert_allclose(two.shares, [1, 0.5, 0], atol=1e-9)
+
+
+CHAINS = two_state([0.5, 0.3, 0.4], [0.2, 0.5, 0.6])
+GAMES = {
+    "known costs": costly(CHAINS, [5, 2, 1], purse=150, horizon=80),
+    "by state": costly(CHAINS, [[0, 3], [1, 1], [0, 2]], purse=60, horizon=80),
+    "random": costly(CHAINS, 3, purse=100, horizon=80, chance=[0.9, 0.5, 0.2]),
+}
+LOOPS = {
+    "RatioKLUCB": (RatioKLUCB, reference.ratio_kl_ucb, {}),
+    "PrimalDualBwK": (PrimalDualBwK, reference.primal_dual, {}),
+    "PrimalDualBwK C": (PrimalDualBwK, reference.primal_dual, {"C": 0.5}),
+}
+
+
+def histories(environment, policy, runs):
+    """The plays (arm, state shown) of every round of some runs, in float64."""
+    rounds = int(environment.horizon)
+    with jax.enable_x64(True):
+        result = simulate(environment, {"p": policy}, runs=runs, horizon=rounds, times=np.arange(1, rounds + 1))
+    played = np.diff(result.visits["p"][0, 0], axis=1, prepend=0)
+    return [[tuple(map(int, np.argwhere(one)[0])) for one in run] for run in played]
+
+
+@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("name", LOOPS)
+def test_every_round_is_the_loops(name, game):
+    (policy, loop, fields), environment = LOOPS[name], GAMES[game]
+    reward, cost = environment.reward.tolist(), environment.cost.tolist()
+    numbers = int(environment.purse), int(environment.horizon)
+    for history in histories(environment, policy.of(environment, **fields), 3):
+        for n, (arm, _) in enumerate(history):
+            scores = loop(history[:n], reward, cost, *numbers, **fields)
+            best = scores.max()
+            assert scores[arm] == best or abs(scores[arm] - best) < 1e-9 * abs(best), n
+            assert np.isfinite(best) or arm == int(np.argmax(scores))
+
+
+@pytest.mark.parametrize("game", GAMES)
+def test_an_arm_of_the_optimistic_mixture_is_played(game):
+    environment = GAMES[game]
+    reward, cost = environment.reward.tolist(), environment.cost.tolist()
+    purse, horizon, drawn = int(environment.purse), int(environment.horizon), []
+    for history in histories(environment, MixtureKLUCB.of(environment), 5):
+        for n, (arm, _) in enumerate(history):
+            past = history[:n]
+            plays = reference.averages(past, reward, cost)[0]
+            scores = reference.masked(np.zeros(3), past, cost, purse, plays)
+            if not np.isfinite(scores.max()):
+                assert arm == int(np.argmax(scores))
+                continue
+            above, below = reference.kl_bounds(past, reward, cost, n + 1)
+            left = purse - sum(cost[k][s] for k, s in past)
+            shares, _ = reference.mixture_shares(np.where(scores == 0, above, 0), below, left / (horizon - n))
+            share = shares[arm] / shares.sum()
+            assert share > 1e-9
+            drawn += [(arm == int(np.argmax(shares)), (shares / shares.sum()).max())] * (share < 1 - 1e-9)
+    if len(drawn) > 30:  # the larger share wins as often as it should, within 6 standard deviations
+        wins, chance = np.array(drawn, float).T
+        assert abs((wins - chance).sum()) < 6 * np.sqrt((chance * (1 - chance)).sum())
+
+
+def test_several_plays_share_the_purse():
+    """The purse of 5 holds the costs 3 and 1 but not 3, 2 and 1: the play for which it does not hold is not made."""
+    arms = costly(COINS, [3, 3, 1], purse=5, horizon=2)
+    state, feedback = arms.step(jax.random.key(0), arms.init(jax.random.key(0)), jnp.array([0, 1, 2]), jnp.int32(1))
+    assert (feedback.states == 2).tolist() == [False, True, False] and int(state.left) == 1
+    _, again = arms.step(jax.random.key(0), state, jnp.array([0, 1, 2]), jnp.int32(2))
+    assert (again.states == 2).tolist() == [True, True, False] and again.before.tolist() == feedback.states.tolist()
+
+
+def test_contracts():
+    check_environment(costly(CHAINS, [[0, 3], [1, 1], [0, 2]], purse=10**9, horizon=10), settle=2**10)
+    ample = costly(CHAINS, 3, purse=10**9, horizon=10, chance=[0.9, 0.5, 1.0])
+    np.testing.assert_allclose(ample.means(), CHAINS.means(), rtol=1e-12)
+    np.testing.assert_allclose(ample.mean_costs(), [2.7, 1.5, 3], rtol=1e-12)
+    for policy in (RatioKLUCB, MixtureKLUCB, PrimalDualBwK):
+        check_policy(policy.of(RANDOM), RANDOM)
+
+
+BAD = {
+    "cost: .* whole numbers": lambda: costly(COINS, [0.5, 1, 1], 5, 9),
+    "cost: shape": lambda: costly(COINS, [1, 1], 5, 9),
+    "cost: no play costs anything": lambda: costly(COINS, 0, 5, 9),
+    "purse: 5 cannot pay 6, the cost of arm 1": lambda: costly(COINS, [1, 6, 1], 5, 9),
+    "chance: .* is not a probability": lambda: costly(COINS, 1, 5, 9, chance=1.5),
+    "arms: RestlessArms are not rested": lambda: costly(environments.restless(COINS.transition, (0, 1)), 1, 5, 9),
+    "horizon: the purse is for 9 rounds": lambda: simulate(RANDOM, {"r": RatioKLUCB.of(RANDOM)}, runs=1, horizon=8),
+    r"policies\['r'\].*costly": lambda: simulate(COINS, {"r": RatioKLUCB.of(RANDOM)}, runs=1, horizon=9),
+    "arms: one of environments.costly": lambda: RatioKLUCB.of(COINS),
+    r"policies\['r'\].purse: is not that of": lambda: simulate(
+        RANDOM, {"r": RatioKLUCB.of(costly(COINS, [4, 2, 1], 13, 9, chance=[0.75, 0.5, 1.0]))}, runs=1, horizon=9
+    ),
+    "plays a round": lambda: simulate(RANDOM, {"m": MixtureKLUCB.of(RANDOM)}, runs=1, horizon=9, plays=2),
+    "rewards of at least 0": lambda: simulate(
+        debts := costly(two_state([0.5, 0.4], [0.4, 0.5], (-1, 1)), 1, 5, 9),
+        {"r": RatioKLUCB.of(debts)},
+        runs=1,
+        horizon=9,
+    ),
+    "result: pseudo_regret is for arms with means of their own.*arms that cost": lambda: metrics.pseudo_regret(
+        simulate(RANDOM, {"u": jaxbandit.Uniform()}, runs=2, horizon=9), "u"
+    ),
+}
+
+
+@pytest.mark.parametrize("message", BAD)
+def test_errors_name_the_argument(message):
+    with pytest.raises(ValueError, match=message):
+        BAD[message]()
