@@ -3,6 +3,7 @@
 import math
 from collections import defaultdict
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 from reference_kl import lower, upper
@@ -44,9 +45,7 @@ def masked(scores, history, cost, purse, plays):
 def ratio_kl_ucb(history, reward, cost, purse, horizon):
     """The scores of the next round."""
     above, below = kl_bounds(history, reward, cost, len(history) + 1)
-    with np.errstate(divide="ignore"):
-        scores = np.where(below > 0, above / below, 1e30 * above)
-    return masked(scores, history, cost, purse, averages(history, reward, cost)[0])
+    return masked(above / np.maximum(below, 1e-30), history, cost, purse, averages(history, reward, cost)[0])
 
 
 def primal_dual(history, reward, cost, purse, horizon, C=None):
@@ -76,10 +75,18 @@ def primal_dual(history, reward, cost, purse, horizon, C=None):
     return masked(above / (y[0] * B / horizon + y[1] * lowest), history, cost, purse, plays)
 
 
-def mixture_shares(above, below, rate):
-    """Shares of the best mixture, by SciPy's simplex, and its value."""
+class Solution(NamedTuple):
+    """Shares of the best mixture, and the prices of money and of a round."""
+
+    shares: np.ndarray
+    money: float
+    time: float
+
+
+def mixture(above, below, rate):
+    """The best mixture, by SciPy's dual simplex."""
     solved = linprog(-above, A_ub=[below, np.ones(len(above))], b_ub=[rate, 1], method="highs-ds")
-    return solved.x, -solved.fun
+    return Solution(solved.x, *-solved.ineqlin.marginals)
 
 
 def best_reward(arms, purse, horizon):

@@ -110,7 +110,9 @@ class CostlyArms:
         rewards = jnp.asarray(self.reward, float)[arms, states]
         changed = jnp.zeros_like(state.shown, bool).at[arms].set(made)
         kept = jax.tree.map(lambda new, old: jnp.where(changed, new, old), moved, state.arms)
-        following = CostlyState(kept, state.shown.at[arms].set(states), state.left - jnp.sum(cost[arms, states]))
+        following = CostlyState(
+            kept, state.shown.at[arms].set(states), state.left - jnp.sum(cost[arms, states], dtype=jnp.int32)
+        )
         return following, Feedback(arms, state.shown[arms], states, rewards, t)
 
     def records(self, state: CostlyState) -> dict[str, Array]:

@@ -25,12 +25,12 @@ class Priced(NamedTuple):
 class PrimalDualBwK(PursePolicy):
     """PrimalDualBwK: the arm with the largest upper bound of reward per estimated cost, at prices of time and money.
 
-    Let b be the purse in units of the largest cost, and B = min(b, n). A play uses B / n of the time and B / b times its
-    cost, in the same units, of the money, so that B of each are there. Every arm is played once. Then the score of an
-    arm is u / (v_1 c_1 + v_2 c_2): u = min(1, mean + rad) bounds its reward, c_1 and c_2 are its use of time and
+    Let b be the purse in units of the largest cost, and B = min(b, n). A play uses B / n of the time and B / b times
+    its cost, in these units, of the money, so that B of each are there. Every arm is played once. Then the score of an
+    arm is u / (v_1 c_1 + v_2 c_2): u = min(1, mean + rad) bounds its reward, c_1 and c_2 are its use of time and of
     money, the latter from below by B / b max(0, cost - rad), and v_1, v_2 are weights divided by their sum, with
-    rad(m) = sqrt(C m / T) + C / T after T plays. A play multiplies weight i by (1 + eps)^c_i, eps = sqrt(log 2 / B), so
-    that the resource that is used faster becomes the dearer one. Make it with `PrimalDualBwK.of(arms)`.
+    rad(m) = sqrt(C m / T) + C / T after T plays. A play multiplies weight i by (1 + eps)^c_i, eps = sqrt(log 2 / B),
+    so that the resource that is used faster becomes the dearer one. Make it with `PrimalDualBwK.of(arms)`.
 
     Args:
       cost: [K, S + 1] whole numbers, cost of a play that leads to the state, in the environment's order of arms; the
