@@ -120,11 +120,11 @@ DOORS = {
     "decision_processes": "Episodes Kind LongRun Structure diameter episodes hitting_times long_run optimal structure",
     "divergences": "DISTANCES Distance bernoulli_kl farthest jensen_shannon kl squared_hellinger threshold "
     "total_variation",
-    "environments": "AllPayingArms ChangingArms ChangingMarkovArms CostlyArms DecisionProcess EXAMPLE FamilyFit Fit "
-    "HiddenArms "
+    "environments": "AllPayingArms ChangingArms ChangingMarkovArms CollidingArms CostlyArms DecisionProcess EXAMPLE "
+    "FamilyFit Fit HiddenArms "
     "IndependentArms InitialState LowerBoundArms MarkovArms RestartingArms RestlessArms as_decision_process bernoulli "
-    "beta changing_markov costly decision_process exponential exponential_family fit fit_exponential_family gaussian "
-    "grid "
+    "beta changing_markov colliding costly decision_process exponential exponential_family fit "
+    "fit_exponential_family gaussian grid "
     "hidden lower_bound_instance markov piecewise poisson random_arms random_decision_process restarting restless "
     "rewards_table riverswim sinusoid two_state uniform",
     "families": "Bernoulli Exponential Family Gaussian Poisson TabledChains TwoStateChains chain_family",
@@ -134,7 +134,7 @@ DOORS = {
     "median_interval paired_difference pseudo_regret realised_regret regret regret_name summary",
     "named_problems": "Atlas NamedProblem atlas",
     "plotting": "COLOURS curve_style plot_batches plot_distribution plot_heatmap plot_parameter plot_pulls plot_regret",
-    "policies": "MixtureKLUCB PrimalDualBwK RatioKLUCB "
+    "policies": "DecentralisedDSEE MixtureKLUCB PrimalDualBwK RatioKLUCB "
     "IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle "
     "ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCBSM Discounted "
     "DiscountedThompson DiscountedUCB EmpiricalKLUCB Exp3 Exp3S Gittins GradientBandit HiddenMyopic "
@@ -146,7 +146,7 @@ DOORS = {
     "testing": "check_environment check_policy",
 }
 PUBLIC = """
-MixtureKLUCB PrimalDualBwK RatioKLUCB
+DecentralisedDSEE MixtureKLUCB PrimalDualBwK RatioKLUCB
 IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB
 KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCBSM Discounted DiscountedThompson DiscountedUCB EmpiricalKLUCB Declares
 Environment Exp3 Exp3S Family Feedback Gittins GradientBandit HiddenMyopic JointKLUCB KnownArms KnownBreaks

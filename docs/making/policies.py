@@ -96,6 +96,7 @@ KINDS = {
     "costly": environments.costly(TWO, 1, purse=100, horizon=1000),
 }
 PROCESS, EPISODES = environments.riverswim(), environments.riverswim(steps=20)
+PLAYERS = environments.colliding(KINDS["restless"], 2)
 MADE_OF_ARMS = {  # how to make the policies that know the arms
     "Gittins": lambda: jaxbandit.Gittins.of(TWO, 0.9),
     "Whittle": lambda: jaxbandit.Whittle(jaxbandit.Whittle.of(TWO, 0.9).indices),  # by hand: for all kinds of arms
@@ -107,6 +108,7 @@ MADE_OF_ARMS = {  # how to make the policies that know the arms
     "WhittleLastSeen": lambda: jaxbandit.WhittleLastSeen.of(KINDS["restless"], 10),
     "HiddenMyopic": lambda: jaxbandit.HiddenMyopic.of(KINDS["hidden"]),
     "KnownProcess": lambda: jaxbandit.KnownProcess.of(PROCESS),
+    "DecentralisedDSEE": lambda: jaxbandit.DecentralisedDSEE.of(PLAYERS),
     "Oracle": lambda: jaxbandit.Oracle(TWO.means()),
 }
 MADE_OF_NUMBERS = {  # how to make the policies for arms that change, most of which need to be told a number
@@ -142,6 +144,8 @@ def _plays(policy: type, arms: jaxbandit.Environment) -> bool:
 def kinds(policy: type) -> str:
     """The kinds of arms that the policy plays; nothing if it plays all."""
     kinds = [kind for kind, arms in KINDS.items() if _plays(policy, arms)]
+    if not kinds and _plays(policy, PLAYERS):
+        return "colliding"
     if not kinds and (_plays(policy, PROCESS) or _plays(policy, EPISODES)):
         return "decision processes" if _plays(policy, PROCESS) else "decision processes in episodes"
     return "" if len(kinds) == len(KINDS) else " or ".join(kinds)

@@ -34,6 +34,7 @@ from jaxbandit.environments.rested.markov_arms import (
 from jaxbandit.environments.rested.restarting_arms import RestartingArms, restarting
 from jaxbandit.environments.rested.tilted_arms import FamilyFit, exponential_family, fit_exponential_family
 from jaxbandit.environments.restless_bandits.all_paying_arms import AllPayingArms
+from jaxbandit.environments.restless_bandits.colliding_arms import CollidingArms, colliding
 from jaxbandit.environments.restless_bandits.constructor import restless
 from jaxbandit.environments.restless_bandits.restless_arms import RestlessArms
 from jaxbandit.environments.spending.costly_arms import CostlyArms, costly
@@ -43,6 +44,7 @@ __all__ = [
     "AllPayingArms",
     "ChangingArms",
     "ChangingMarkovArms",
+    "CollidingArms",
     "CostlyArms",
     "DecisionProcess",
     "FamilyFit",
@@ -58,6 +60,7 @@ __all__ = [
     "bernoulli",
     "beta",
     "changing_markov",
+    "colliding",
     "costly",
     "decision_process",
     "exponential",

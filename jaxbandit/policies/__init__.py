@@ -37,6 +37,7 @@ from jaxbandit.policies.processes.ucbvi import UCBVI
 from jaxbandit.policies.processes.ucrl2 import UCRL2
 from jaxbandit.policies.processes.ucrl2b import TUCRL, UCRL2B
 from jaxbandit.policies.restless.beliefs import HiddenMyopic, Myopic
+from jaxbandit.policies.restless.decentralised_dsee import DecentralisedDSEE
 from jaxbandit.policies.restless.dsee import DSEE
 from jaxbandit.policies.restless.known_chains import Gittins, Whittle
 from jaxbandit.policies.restless.lp_priority import LPPriority
@@ -54,6 +55,7 @@ __all__ = [
     "CUSUM",
     "DMED",
     "DSEE",
+    "DecentralisedDSEE",
     "Discounted",
     "DiscountedThompson",
     "DiscountedUCB",

@@ -17,9 +17,9 @@ from jaxbandit.environments.restless_bandits.restless_arms import RestlessArms, 
 class CollidingArms:
     """M players of K restless arms: arm m K + k of this environment is a play of arm k by player m.
 
-    In every round each player plays one arm, so that M of the M K arms are played. An arm that one player plays shows
+    In every round each player should play one arm, so that M of the M K arms are played. An arm that one player plays shows
     its state and pays for it. If several do, they collide: each sees the last state, S, which stands for a collision
-    alone and pays nothing. The arms move as those of `restless`, which an arm with a collision counts as played. A
+    alone and pays nothing. So does a player who is given two arms. The arms move as those of `restless`, which an arm with a collision counts as played. A
     policy chooses for all players at once; whether it lets one player know what another one saw is its own matter.
 
     Regret is measured against M players who play the M best arms and never collide.
@@ -72,9 +72,10 @@ class CollidingArms:
 
     def step(self, key: Array, state: RestlessState, arms: Array, t: Array) -> tuple[RestlessState, Feedback]:
         """Play `arms` [M] int32, distinct, in round `t`; return the new state and what the players see."""
-        channels = arms % self._number
+        players, channels = arms // self._number, arms % self._number
         following, feedback = self.arms.step(key, state, channels, t)
-        alone = (channels[:, None] == channels[None]).sum(axis=0) == 1
+        together = (channels[:, None] == channels[None]) | (players[:, None] == players[None])
+        alone = jnp.sum(together, axis=0) == 1
         states = jnp.where(alone, feedback.states, self.reward.shape[1] - 1)
         return following, feedback._replace(
             arms=arms, states=states, rewards=jnp.asarray(self.reward, float)[arms, states]

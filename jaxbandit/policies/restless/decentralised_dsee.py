@@ -9,6 +9,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
+from jaxbandit import members
 from jaxbandit.arguments import as_floats, has
 from jaxbandit.base import Feedback, Task, per_arm, pytree
 from jaxbandit.feedback import check_feedback
@@ -35,8 +36,8 @@ class DecentralisedDSEE:
     Raises:
       ValueError: from `simulate` and `check_policy`, for arms without players, and a D that is not positive.
 
-    Source: Liu, Liu and Zhao 2013. Its section on several players was not opened; the first arms of the players and the
-    parts of an exploitation are after its abstract and after Liu and Zhao 2010b (abstract) on time division.
+    Source: Liu, Liu and Zhao 2013. Its section on several players was not opened: the first arms of the players and the
+    parts of an exploitation are after its abstract, and that of Liu and Zhao on time division (arXiv 0910.2065).
 
     >>> policy = DecentralisedDSEE(player=[0, 0, 0, 1, 1, 1], channel=[0, 1, 2, 0, 1, 2])
     >>> policy.scores(None, policy.init(jnp.array([[0.0, 1.0, 0.0]] * 6)), jnp.int32(1))[0].tolist()
@@ -54,20 +55,20 @@ class DecentralisedDSEE:
         Raises:
           ValueError: `arms` are no such environment.
         """
-        has("arms", arms, "an environment of environments.colliding", "player", "channel", "step")
-        return cls(arms.player, arms.channel, D)
+        has("arms", arms, "an environment of environments.colliding", "means", "step")
+        numbers = members.players(arms)
+        if numbers is None:
+            raise ValueError(f"arms: one of environments.colliding is needed, and {type(arms).__name__} has no players")
+        return cls(**numbers, D=D)
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, ("colliding",))
         checks.number(self, "D", 0, above=True)
-        number = len(task.reward)
-        columns = {"player": np.repeat(np.arange(task.plays), number // task.plays)}
-        columns["channel"] = np.tile(np.arange(number // task.plays), task.plays)
-        for name, expected in columns.items():
+        own = members.players(task.environment) or {}
+        for name, expected in own.items():
             if not np.array_equal(as_floats(name, getattr(self, name)), expected):
                 raise ValueError(
-                    f"{name}: is not that of {task.name} with {task.plays} plays a round; make the policy with "
-                    "DecentralisedDSEE.of from these arms"
+                    f"{name}: is not that of {task.name}; make the policy with DecentralisedDSEE.of from these arms"
                 )
 
     def init(self, reward: Array) -> Epoch:

@@ -74,12 +74,13 @@ class PrimalDualBwK(PursePolicy):
         return self.only_affordable(state.seen, scores), state
 
     def update(self, state: Priced, feedback: Feedback) -> Priced:
+        seen = state.seen.counted(feedback)
         arm, (time, money) = feedback.arms[0], self._uses()
         lower = self._bounds(state.seen).cost[arm]
         step = jnp.log1p(jnp.sqrt(jnp.log(2.0) / self._least()))
         first = jnp.sum(state.seen.counts[arm, :-1]) == 0  # weights change after each arm's first play
         used = jnp.stack([time * jnp.ones_like(lower), money * lower])
-        return Priced(state.seen.counted(feedback), state.weights + jnp.where(first, 0.0, step * used))
+        return Priced(seen, state.weights + jnp.where(first, 0.0, step * used))
 
     def _purse(self) -> Array:
         """The purse in units of the largest cost."""
