@@ -7,7 +7,7 @@ ARMS = jaxbandit.two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
 UNSEEN = environments.restless(ARMS.transition, (0, 1))
 SEEN = environments.restless(ARMS.transition, (0, 1), ARMS.transition[::-1], observed=True)
 HIDDEN = environments.hidden(ARMS.transition, [[0.2, 0.7]] * 3)
-COSTLY = environments.costly(ARMS, [3, 2, 1], purse=20, horizon=50, chance=[0.5, 1.0, 0.7])
+COSTLY = environments.costly(ARMS, [3, 2, 1], purse=20, horizon=20, chance=[0.5, 1.0, 0.7])
 RIVER, EPISODES = environments.riverswim(3), environments.riverswim(3, steps=4)
 POLICIES = {name: (policy(), ARMS) for name, policy in ALL.items()} | {
     "Discounted": (jaxbandit.KLUCB(memory=jaxbandit.Discounted(0.9)), ARMS),

@@ -11,6 +11,7 @@ import jaxbandit
 from jaxbandit import DSEE, RCA, DecentralisedDSEE, simulate, top_arms, two_state
 from jaxbandit.base import Feedback
 from jaxbandit.environments import colliding, hidden, restless
+from jaxbandit.testing import check_policy
 
 SCENARIO = two_state([0.5, 0.4, 0.3, 0.2, 0.1], [0.4, 0.55, 0.65, 0.65, 0.7])
 PATHS = "0110111001011101100111010111001101110101 1001001101000110010010110001001010010011 "
@@ -248,6 +249,7 @@ def test_players_move_the_arms_that_they_play():
         assert feedback.rewards.tolist() == ([0.0, 0.0] if one == two else [float(seen[one]), float(seen[two])])
     _, feedback = arms.step(key, state, jnp.array([0, 1]), jnp.int32(7))
     assert feedback.states.tolist() == [2, 2]  # one player cannot play two arms
+    check_policy(DecentralisedDSEE.of(arms), arms, plays=2)
     best = np.sort(shared.means())[1:].sum()
     assert abs(arms.comparator(2) - best) < 1e-12
 
