@@ -59,7 +59,9 @@ class DecentralisedDSEE:
         numbers = members.players(arms)
         if numbers is None:
             raise ValueError(f"arms: one of environments.colliding is needed, and {type(arms).__name__} has no players")
-        return cls(**numbers, D=D)
+        policy = cls(**numbers, D=D)
+        checks.number(policy, "D", 0, above=True)
+        return policy
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, ("colliding",))

@@ -45,6 +45,9 @@ class MixtureKLUCB(PursePolicy):
     def validate(self, task: Task) -> None:
         super().validate(task)
         checks.one_play(self, task)
+
+    def check_numbers(self) -> None:
+        super().check_numbers()
         if self.exploration is not None:
             checks.number(self, "exploration")
 

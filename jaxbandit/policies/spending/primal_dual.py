@@ -60,6 +60,9 @@ class PrimalDualBwK(PursePolicy):
     def validate(self, task: Task) -> None:
         super().validate(task)
         checks.one_play(self, task)
+
+    def check_numbers(self) -> None:
+        super().check_numbers()
         if self.C is not None:
             checks.number(self, "C", 0)
 

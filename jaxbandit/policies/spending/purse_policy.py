@@ -10,7 +10,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from jaxbandit import members
-from jaxbandit.arguments import LARGEST_INTEGER, as_floats, has, integer
+from jaxbandit.arguments import LARGEST_INTEGER, finite, has
 from jaxbandit.base import Feedback, Task, per_arm, pytree, total
 from jaxbandit.confidence import kl_lower, kl_upper
 from jaxbandit.policies.parts import checks
@@ -54,13 +54,15 @@ class PursePolicy:
           fields: the policy's other fields, by name.
 
         Raises:
-          ValueError: `arms` are no such environment.
+          ValueError: the argument and what is wrong with it.
         """
         has("arms", arms, "an environment of environments.costly", "means", "step")
         numbers = members.spending(arms)
         if numbers is None:
             raise ValueError(f"arms: one of environments.costly is needed, and {type(arms).__name__} has no purse")
-        return cls(**numbers | fields)
+        policy = cls(**numbers | fields)
+        policy.check_numbers()
+        return policy
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, ("costly",))
@@ -68,20 +70,25 @@ class PursePolicy:
             raise ValueError(
                 f"{type(self).__name__} is for rewards of at least 0; {task.name} pays {task.reward.min()}"
             )
-        costs = as_floats("cost", self.cost)
-        if costs.shape != task.reward.shape:
-            raise ValueError(f"cost: shape {costs.shape} is not [K, S + 1] = {task.reward.shape}")
-        if not ((costs >= 0) & (costs <= LARGEST_INTEGER) & (costs % 1 == 0)).all() or not costs.any():
-            raise ValueError("cost: is not in whole numbers from 0 on, at least one of them positive")
-        for name in ("purse", "horizon"):
-            value = np.asarray(getattr(self, name))
-            integer(name, value.item() if value.ndim == 0 else getattr(self, name), 1, LARGEST_INTEGER)
+        self.check_numbers()
+        if (shape := np.shape(self.cost)) != task.reward.shape:
+            raise ValueError(f"cost: shape {shape} is not [K, S + 1] = {task.reward.shape}")
         own = members.spending(task.environment) or {}
         for name, value in own.items():
             if not np.array_equal(np.asarray(getattr(self, name)), np.asarray(value)):
                 raise ValueError(
                     f"{name}: is not that of {task.name}; make the policy with {type(self).__name__}.of from these arms"
                 )
+
+    def check_numbers(self) -> None:
+        """Raise ValueError for a field that is out of range."""
+        costs = finite("cost", self.cost)
+        if not ((costs >= 0) & (costs <= LARGEST_INTEGER) & (costs % 1 == 0)).all() or not costs.any():
+            raise ValueError("cost: is not in whole numbers from 0 on, at least one of them positive")
+        for name in ("purse", "horizon"):
+            checks.number(self, name, 1, LARGEST_INTEGER)
+            if float(np.asarray(getattr(self, name))) % 1:
+                raise ValueError(f"{name}: {getattr(self, name)} is not a whole number")
 
     def init(self, reward: Array) -> Any:
         paid = jnp.asarray(reward, float)

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.base import Task, pytree
+from jaxbandit.base import pytree
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.memory import Visits
 from jaxbandit.policies.spending.purse_policy import LEAST, PursePolicy
@@ -47,8 +47,8 @@ class RatioKLUCB(PursePolicy):
 
     exploration: ArrayLike | None = None
 
-    def validate(self, task: Task) -> None:
-        super().validate(task)
+    def check_numbers(self) -> None:
+        super().check_numbers()
         if self.exploration is not None:
             checks.number(self, "exploration")
 
