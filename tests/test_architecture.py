@@ -112,7 +112,7 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__
 # what users know by its place
 DOORS = {
     "bounds": "Bound Condition eigenvalue_condition family_lower lai_robbins lower lower_paper price_of_slow_arms "
-    "ucb_sm_constant ucb_sm_upper upper_asymptotic upper_finite",
+    "regret_exponent ucb_sm_constant ucb_sm_upper upper_asymptotic upper_finite",
     "chains": "eigenvalue_gap kl_rate recurrent_classes relative_entropy relative_values reward_gap stationary "
     "thresholds",
     "confidence": "Solver chain_likelihood_ratio chain_mean chain_mean_upper family_upper kl_ball_max "
@@ -170,7 +170,7 @@ COMMANDS = """
 ablation adversary asymptotic_bounds bandit_as_process benchmark budget changing concentration
 decision_processes families front hidden iid
 initial_state judge known_chains lower_bound optimality own_policy paper peers policies restless robustness scenario1
-scenario2 scenario3 scenario4 sweep tune
+scenario2 scenario3 scenario4 sweep tune uniformly_good
 """.split()
 
 
