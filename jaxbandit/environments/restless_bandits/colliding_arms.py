@@ -17,10 +17,11 @@ from jaxbandit.environments.restless_bandits.restless_arms import RestlessArms, 
 class CollidingArms:
     """M players of K restless arms: arm m K + k of this environment is a play of arm k by player m.
 
-    In every round each player should play one arm, so that M of the M K arms are played. An arm that one player plays shows
-    its state and pays for it. If several do, they collide: each sees the last state, S, which stands for a collision
-    alone and pays nothing. So does a player who is given two arms. The arms move as those of `restless`, which an arm with a collision counts as played. A
-    policy chooses for all players at once; whether it lets one player know what another one saw is its own matter.
+    In every round each player should play one arm, so that M of the M K arms are played. An arm that one player plays
+    shows its state and pays for it. If several do, they collide: each sees the last state, S, which stands for a
+    collision alone and pays nothing. So does a player who is given two arms. The arms move as those of `restless`,
+    where an arm with a collision counts as played. A policy chooses for all players at once; whether it lets one player
+    know what another one saw is its own matter.
 
     Regret is measured against M players who play the M best arms and never collide.
 
