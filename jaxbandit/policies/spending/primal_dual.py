@@ -33,10 +33,10 @@ class PrimalDualBwK(PursePolicy):
     so that the resource that is used faster becomes the dearer one. Make it with `PrimalDualBwK.of(arms)`.
 
     Args:
-      cost: [K, S + 1] whole numbers, cost of a play that leads to the state, in the environment's order of arms; the
-        last column, of plays that are not made, is 0.
       purse: money; an arm whose largest cost exceeds what is left is not played.
       horizon: n, rounds.
+      cost: [K, S + 1] whole numbers, cost of a play that leads to the state, in the environment's order of arms; the
+        last column, of plays that are not made, is 0.
       C: at least 0; None for log(2 n K). The source says only that it is of this order; smaller numbers, such as 1,
         explore far less.
 

@@ -36,14 +36,14 @@ class PursePolicy:
     that were not made. An arm that the purse can no longer pay for has the score -inf.
 
     Args:
-      cost: [K, S + 1] whole numbers, cost of a play that leads to the state; the last column is 0.
       purse: B, money.
       horizon: n, rounds.
+      cost: [K, S + 1] whole numbers, cost of a play that leads to the state; the last column is 0.
     """
 
-    cost: ArrayLike = per_arm()
     purse: ArrayLike
     horizon: ArrayLike
+    cost: ArrayLike = per_arm()
 
     @classmethod
     def of(cls: type[P], arms: Any, **fields: Any) -> P:

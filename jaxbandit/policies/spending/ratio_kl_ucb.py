@@ -23,10 +23,10 @@ class RatioKLUCB(PursePolicy):
     Make it with `RatioKLUCB.of(arms)`.
 
     Args:
-      cost: [K, S + 1] whole numbers, cost of a play that leads to the state, in the environment's order of arms; the
-        last column, of plays that are not made, is 0.
       purse: B, money; an arm whose largest cost exceeds what is left is not played.
       horizon: n, rounds.
+      cost: [K, S + 1] whole numbers, cost of a play that leads to the state, in the environment's order of arms; the
+        last column, of plays that are not made, is 0.
       exploration: None for f(t) = 1 + t log^2 t, or a number c for log t + c log log t in place of log f(t).
 
     Raises:
