@@ -239,15 +239,15 @@ def test_players_move_the_arms_that_they_play():
     rows = np.random.default_rng(6).dirichlet(np.ones(2), (2, 3, 2))
     shared = restless(rows[0], (0.0, 1.0), rows[1])
     arms, key = colliding(shared, 2), jax.random.key(2)
-    state, alone = arms.init(key), shared.init(key)
+    state, alone, step, one_step = arms.init(key), shared.init(key), jax.jit(arms.step), jax.jit(shared.step)
     for t, (one, two) in enumerate([(0, 1), (1, 1), (2, 0), (2, 2), (0, 0), (1, 2)], start=1):
-        state, feedback = arms.step(key, state, jnp.array([one, 3 + two]), jnp.int32(t))
-        alone, expected = shared.step(key, alone, jnp.array(sorted({one, two})), jnp.int32(t))
+        state, feedback = step(key, state, jnp.array([one, 3 + two]), jnp.int32(t))
+        alone, expected = one_step(key, alone, jnp.array(sorted({one, two})), jnp.int32(t))
         assert state.states.tolist() == alone.states.tolist()
         seen = dict(zip(expected.arms.tolist(), expected.states.tolist()))
         assert feedback.states.tolist() == [2, 2] if one == two else [seen[one], seen[two]]
         assert feedback.rewards.tolist() == ([0.0, 0.0] if one == two else [float(seen[one]), float(seen[two])])
-    _, feedback = arms.step(key, state, jnp.array([0, 1]), jnp.int32(7))
+    _, feedback = step(key, state, jnp.array([0, 1]), jnp.int32(7))
     assert feedback.states.tolist() == [2, 2]  # one player cannot play two arms
     check_policy(DecentralisedDSEE.of(arms), arms, plays=2)
     best = np.sort(shared.means())[1:].sum()

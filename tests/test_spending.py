@@ -51,16 +51,13 @@ def test_rewards_and_spending_have_their_exact_law():
 
 def test_no_policy_exceeds_the_best_and_the_best_not_the_programme():
     """The mean reward of 4,000 runs stays below the optimum plus 6 standard errors: a false fail below 1e-8."""
-    best, bound = reference.best_reward([tuple(arm) for arm in OUTCOMES], 12, 9), RANDOM.best_mixture().value
+    best, bound = reference.best_reward(OUTCOMES, 12, 9), RANDOM.best_mixture().value
     assert best <= bound
-    policies = {"r": RatioKLUCB.of(RANDOM), "m": MixtureKLUCB.of(RANDOM), "b": PrimalDualBwK.of(RANDOM)}
-    result = simulate(RANDOM, policies, runs=4000, horizon=9, times=[9])
+    result = simulate(RANDOM, {"m": MixtureKLUCB.of(RANDOM)}, runs=4000, horizon=9, times=[9])
     assert metrics.regret_name(result) == "regret against the best mixture"
-    for label in policies:
-        regret = metrics.regret(result, label)[0, 0, :, 0]
-        reward = np.einsum("rks,ks->r", result.visits[label][0, 0, :, 0], RANDOM.reward)
-        np.testing.assert_allclose(regret, bound - reward, atol=1e-9)
-        assert reward.mean() <= best + 6 * reward.std() / np.sqrt(4000)
+    reward = np.einsum("rks,ks->r", result.visits["m"][0, 0, :, 0], RANDOM.reward)
+    np.testing.assert_allclose(metrics.regret(result, "m")[0, 0, :, 0], bound - reward, atol=1e-9)
+    assert reward.mean() <= best + 6 * reward.std() / np.sqrt(4000)
 
 
 def test_programme_against_all_pairs_of_arms():
