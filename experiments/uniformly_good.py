@@ -81,7 +81,7 @@ def growth_table(results: dict[str, Result]) -> list[Row]:
             grown = slope(np.log(ends[last]), list(regret[last])) if len(ends) > 1 else "-"
             linear = f"{float(metrics.linear_share(result, label)[0, 0]):.1%}"
             row: Row = {"arms": name, "policy": label, **cells, "exponent": grown, "linear runs": linear}
-            rows.append(row | {"proved for n to infinity": proved(environments()[name], label)})
+            rows.append(row | {"proved exponent": proved(environments()[name], label)})
     return rows
 
 

@@ -138,6 +138,11 @@ def of_process() -> jaxbandit.Result:
 
 
 @cache
+def full() -> jaxbandit.Result:
+    return jaxbandit.simulate(environments.full_information(IID), {"KL": KLUCB()}, **RUN)
+
+
+@cache
 def saved() -> Path:
     result().save(FOLDER / "result.npz")
     return FOLDER / "result.npz"

@@ -31,8 +31,8 @@ Mixture
 """.split()
 # environments as they are built by functions that check, spaces (checked where they are used), and the parts
 # of policies, called when these are traced
-BUILT = "MarkovArms HiddenArms IndependentArms RestartingArms RestlessArms AllPayingArms play_round".split()
-BUILT += "CollidingArms CostlyArms DecisionProcess ChangingArms ChangingMarkovArms LowerBoundArms".split()
+BUILT = "MarkovArms HiddenArms IndependentArms RestartingArms RestlessArms AllPayingArms LowerBoundArms".split()
+BUILT += "CollidingArms CostlyArms DecisionProcess ChangingArms ChangingMarkovArms FullInformation play_round".split()
 BUILT += "IndependentSpace PiecewiseSpace RestlessSpace ThreeStateSpace TwoStateSpace".split()
 PARTS = "policies.memory"
 

@@ -402,6 +402,8 @@ def test_regret_exponent_where_it_is_known():
     assert bounds.regret_exponent(two_state([1.0, 0.3], [0.5, 0.7])) == 0  # the worse state is left for certain
     assert bounds.regret_exponent(two_state([1.0, 0.6], [0.5, 0.4])) == 1
     assert bounds.regret_exponent(bernoulli([0.5, 0.5])) == 0
+    left_at_once = two_state([0.1, 0.09], [1.0, 1.0])  # .7506 on a grid of 500 by 500
+    assert bounds.regret_exponent(left_at_once, "state") == pytest.approx(0.75058, abs=1e-4)
     three = bernoulli([0.4, 0.4, 0.3]), bernoulli([0.4, 0.3])  # both best arms must fail
     both, one = (bounds.regret_exponent(arms, "state") for arms in three)
     assert both == pytest.approx(max(0, 2 * one - 1), abs=1e-12)

@@ -18,18 +18,18 @@ def regret_exponent(environment: MarkovEnvironment, samples: Samples = "arm") ->
     """The alpha for which the regret of `KLUCBMC` and `TVKLUCB` is proved to grow as n^(alpha - o(1)) or faster.
 
     Their index has a confidence bound on the row of the arm's present state, and none on the other row. So a best arm
-    whose other row happens to look bad is not played for very long, and nothing else corrects that estimate. Let p and
-    q be the best arm's probabilities of leaving its worse and its better state, m the largest mean of the other arms,
-    w = m / (1 - m), and d the Bernoulli divergence. Of the first T plays of the best arm the estimates are a and b
-    with a probability of exp(-T r), and then it is not played again before round exp(T c):
+    whose other row happens to look bad may go unplayed for a very long time. Let p and q be the best arm's
+    probabilities of leaving its worse and its better state, m the largest mean of the other arms, w = m / (1 - m), and
+    d the Bernoulli divergence. After its first T plays the best arm's estimates are a and b with a probability of
+    exp(-T r), and then it is not played again before round exp(T c):
         r = (b d(a, p) + a d(b, q)) / (a + b),
         c = max(u d(a, w b), v d(b, a / w)),  u = v = 1 for samples="arm", u = b / (a + b) and v = a / (a + b)
         for samples="state".
-    alpha = max(0, 1 - r / c) for the worst a and b with a < w b; of several best arms all must fail, and alpha is 1
-    minus the sum of their r / c. For samples="arm", the paper's equations, r / c can be made as small as one likes:
-    alpha is 1 for all arms but those whose best one leaves its worse state for certain (p = 1 and m <= 1/2). For
-    samples="state" it is 1 where m is at least 1/2, and often positive below it. A policy with alpha > 0 is not
-    uniformly good, and no bound of the order log n on its regret can hold.
+    alpha = max(0, 1 - r / c), maximised over a and b with a < w b; of several best arms all must fail, and alpha is 1
+    minus the sum of their r / c. It is 1 for samples="arm", the paper's equations, and for samples="state" where m is
+    at least 1/2, but 0 if p = 1 and m is at most 1/2. For samples="state" and m below 1/2 it is often positive. A
+    policy with alpha > 0 is not uniformly good, and no bound of the order log n on its regret can hold. The policy has
+    no memory, and the exponent of `TVKLUCB` is positive.
 
     Args:
       environment: two-state arms, as of `two_state`.
@@ -78,7 +78,7 @@ def _least_ratio(arm: TwoState, odds: float, samples: Samples) -> float:
 def _ratio(arm: TwoState, odds: float, share: np.ndarray, b: np.ndarray) -> np.ndarray:
     """r / c for samples="state" and a = b odds share; its limit where a is 0."""
     a = b * odds * share
-    rarity = b * _divergence(a, arm.p01) + a * _divergence(b, arm.p10)
+    rarity = b * _divergence(a, arm.p01) + a * np.where(a > 0, _divergence(b, arm.p10), 0)
     silence = np.maximum(
         b * _divergence(a, b * odds), np.where(a > 0, a * _divergence(b, np.maximum(b * share, 1e-300)), 0)
     )

@@ -4,6 +4,7 @@ arms that cost; decision processes.
 
 from jaxbandit.environments.changing.changing_arms import ChangingArms, piecewise, rewards_table, sinusoid
 from jaxbandit.environments.changing.changing_chains import ChangingMarkovArms, changing_markov
+from jaxbandit.environments.changing.full_information import FullInformation, full_information
 from jaxbandit.environments.changing.lower_bound_arms import LowerBoundArms, lower_bound_instance
 from jaxbandit.environments.independent.independent_arms import (
     IndependentArms,
@@ -49,6 +50,7 @@ __all__ = [
     "DecisionProcess",
     "FamilyFit",
     "Fit",
+    "FullInformation",
     "HiddenArms",
     "IndependentArms",
     "InitialState",
@@ -67,6 +69,7 @@ __all__ = [
     "exponential_family",
     "fit",
     "fit_exponential_family",
+    "full_information",
     "gaussian",
     "grid",
     "hidden",
