@@ -45,8 +45,10 @@ def best_mixture(means: ArrayLike, costs: ArrayLike, purse: float, horizon: int,
     Raises:
       ValueError: the argument and what is wrong with it.
 
-    Source: Badanidiyuru, Kleinberg and Slivkins 2018, section 3 (its text was opened). There the round that empties a
-    purse is the last and pays nothing; for the bound to hold, whether a play is made must be decided before its draw.
+    Source: Badanidiyuru, Kleinberg and Slivkins 2018, section 3 (its text was opened). There the round that would
+    overdraw a purse is the last and does not count, which the bound does not survive: an arm that pays 1 and costs 1 in
+    half of its plays collects 5 on average from a purse of 2, and the value is 4. It holds where a play is made or not
+    before it is drawn, as in `environments.costly`.
 
     >>> mixture = best_mixture([0.9, 0.4, 0.1], [3, 1, 1], purse=200, horizon=100)
     >>> round(mixture.value, 9), mixture.shares.round(9).tolist(), round(mixture.price, 9)
