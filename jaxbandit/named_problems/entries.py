@@ -160,6 +160,21 @@ def _independent() -> list[NamedProblem]:
     ]
 
 
+def _mixed() -> list[NamedProblem]:
+    """Independent arms beside chains: cases (b) and (c) of the paper's theorem 1."""
+    kinds = {"best": "the best one independent", "others": "all but the best independent"}
+    return [
+        NamedProblem(
+            f"{name}, {which} i.i.d.",
+            partial(independent, SCENARIOS[name], which),
+            _own("mixed"),
+            f"Arms with the means of {name}, {words}: is the kind of each recognised?",
+        )
+        for name in ("scenario 1", "scenario 3")
+        for which, words in kinds.items()
+    ]
+
+
 def _families() -> list[NamedProblem]:
     source = f"{_own('families')[:-1]}; the family is that of Moulos and Anantharam 2019, section 2."
     return [
@@ -216,6 +231,7 @@ atlas = Atlas(
         *_of_the_paper(),
         *_slowed(),
         *_independent(),
+        *_mixed(),
         *_families(),
         NamedProblem(
             "example",
