@@ -31,7 +31,8 @@ from jaxbandit.bounds import Bound
 Settings = simulation(runs=256, horizon=1_000_000)
 SHOWN = 3  # decades in the tables
 OURS = {"IMED-MC": jaxbandit.IMEDMC()}
-LINES = ("upper, theorem 1", "lower, all chains", "lower, i.i.d. others")
+# in the order of their line styles, which are then the same in all panels of a picture
+LINES = ("lower, all chains", "upper, theorem 1", "lower, i.i.d. others")
 
 
 def environments() -> dict[str, MarkovArms]:
@@ -128,25 +129,27 @@ def tabulate(results: dict[str, Result]) -> Tables:
     }
 
 
-def draw_regret(results: dict[str, Result]) -> Figure:
-    """Regret / log t of every policy but UCB-SM, which has many times more, with the bounds."""
-    figure, axes = panels(len(THEOREM), 4, (20, 9.5), sharey="row")
-    for ax, (name, means, case) in zip(axes.flat, places()):
+def draw_regret(results: dict[str, Result], means: str) -> Figure:
+    """Regret / log t of every policy but UCB-SM, which has many times more, with the bounds; a panel for each case."""
+    figure, axes = panels(1, 4, (18, 5.5), sharey=True)
+    for ax, (case, name) in zip(axes, THEOREM[means].items()):
+        lines = limits(means, case)
+        drawn = [lines[column] for column in LINES if column in lines]
         labels = [label for label in results[name].labels if label != "UCB-SM"]
-        lines = list(limits(means, case).values())
         plotting.plot_regret(
-            results[name], labels, quantiles=(0.5,), bounds=lines, normalised=True, logarithmic=True, ax=ax
+            results[name], labels, quantiles=(0.5,), bounds=drawn, normalised=True, logarithmic=True, ax=ax
         )
         ax.set_title(f"({case}) {name}", fontsize="medium")
         ax.set_ylabel(ax.get_ylabel() if case == "a" else "")
-    figure.suptitle("Regret / log t: mean with its 95 % interval, dashed: median")
+    figure.suptitle("Mean of runs with its 95 % interval, dashed: median")
     legend_below(figure)
     return figure
 
 
 def draw(results: dict[str, Result]) -> Pictures:
     """Regret with the bounds, and how many arms are judged Markovian."""
-    yield "regret", draw_regret(results)
+    for means in THEOREM:
+        yield f"regret_{means.replace(' ', '_')}", draw_regret(results, means)
     yield "phases", draw_phases(results, environments())
 
 

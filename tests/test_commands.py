@@ -32,7 +32,7 @@ front: final worst scenario_1 scenario_2 scenario_3 scenario_4 i_i_d_arms i_i_d_
 restless: table best overtaking; restless finals
 hidden: verdicts regret final; hidden
 known_chains: missed again; known_chains
-mixed: table growth bounds claims phases; regret phases
+mixed: table growth bounds claims phases; regret_scenario_1 phases
 policies: easy_Bernoulli hard_Bernoulli Gaussian Poisson exponential scenario_1 worst; policies
 iid: table phases; phases
 changing: growth thesis changes chains; growth thesis changes chains
