@@ -31,14 +31,11 @@ def judge_bounds() -> list[Row]:
 
     def apart(case: str) -> Row:
         name = THEOREM["scenario 1"][case]
-        upper, lower, tight = (
-            bounds.upper_asymptotic(arms[name]),
-            bounds.lower_paper(arms[name]),
-            bounds.lower(arms[name]),
-        )
-        text = f"{name}: {upper.total:.2f} above; {lower.total:.2f}, or tight {tight.total:.2f}, below"
-        holds = bool(upper.total >= max(lower.total, tight.total))
-        return row("the upper bound is not below the lower one", f"theorems 1 ({case}) and 3", text, holds)
+        kinds = (bounds.upper_asymptotic, bounds.lower_paper, bounds.lower)
+        upper, lower, tight = (float(kind(arms[name]).total) for kind in kinds)
+        text = f"{name}: {upper:.2f} above; {lower:.2f}, or tight {tight:.2f}, below"
+        claim, where = "the upper bound is not below the lower one", f"theorems 1 ({case}) and 3"
+        return row(claim, where, text, upper >= max(lower, tight))
 
     met = abs(case_d.total / known.total - 1) < 1e-9
     return [
