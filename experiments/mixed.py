@@ -11,6 +11,7 @@ grow.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from matplotlib.figure import Figure
@@ -59,6 +60,7 @@ def cases(settings: Simulation) -> dict[str, Any]:
     }
 
 
+@cache
 def limits(means: str, case: str) -> dict[str, Bound]:
     """The bounds in a case of the theorem.
 

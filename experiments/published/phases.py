@@ -90,8 +90,9 @@ def phase_rows(result: Result, arms: MarkovArms) -> list[Row]:
 
 def draw_phases(results: Mapping[str, Result], arms: Mapping[str, MarkovArms]) -> Figure:
     """Share of the arms judged Markovian after a round, over runs, with its 95 % interval; a panel for each result."""
-    rows = -(-len(results) // 4)
-    figure, axes = panels(rows, 4, (16, 3.3 * rows), sharey=True)
+    columns = 3 if len(results) % 3 == 0 else 4
+    rows = -(-len(results) // columns)
+    figure, axes = panels(rows, columns, (4 * columns, 3.3 * rows), sharey=True, squeeze=False)
     for spare in axes.flat[len(results) :]:
         spare.remove()
     for ax, (name, result) in zip(axes.flat, results.items()):
@@ -106,6 +107,7 @@ def _draw_panel(ax: Axes, name: str, result: Result, arms: MarkovArms) -> None:
         words = f"{'best arm' if group == 'best' else 'others'}, {'Markovian' if differ else 'i.i.d.'}"
         band(ax, result.times, answers[:, :, which].mean(-1), label=words, color=colours[group])
     frameless(ax, f"{name}: {label}", xscale="log", xlim=(1, result.times[-1]), ylim=(-0.02, 1.02), xlabel="round t")
-    ax.set_ylabel("arms judged Markovian")
+    if ax.get_subplotspec().is_first_col():
+        ax.set_ylabel("arms judged Markovian")
     ax.yaxis.set_major_formatter("{x:.0%}")
     ax.legend(frameon=False, fontsize="small")
