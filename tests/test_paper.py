@@ -104,8 +104,10 @@ def test_the_wrong_form_is_that_of_the_other_kind():
 def test_claims_about_bounds():
     rows = {row["paper"]: row for row in judge_bounds()}
     no = "does not hold"
-    assert [row["verdict"] for row in rows.values()] == ["holds", "holds", "holds", no, no, "holds"]
+    assert [row["verdict"] for row in rows.values()] == ["holds", "holds", "holds", no, no, "holds", no, no]
     assert "9.05 above; 9.90, or tight 13.69, below" in rows["theorems 1 (a) and 3"]["computed"]
+    assert "4.53 above; 8.06, or tight 13.69, below" in rows["theorems 1 (b) and 3"]["computed"]
+    assert rows["appendix D"]["computed"].startswith("7.04 and 8.32")
 
 
 def test_settings_that_cannot_be_played(tmp_path):
