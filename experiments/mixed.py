@@ -29,7 +29,7 @@ from experiments.reports.verdicts import interval, judge, up_to, verdict
 from jaxbandit import MarkovArms, Result, atlas, bounds, metrics, plotting
 from jaxbandit.bounds import Bound
 
-Settings = simulation(runs=256, horizon=1_000_000)
+Settings = simulation(runs=128, horizon=1_000_000)
 SHOWN = 3  # decades in the tables
 OURS = {"IMED-MC": jaxbandit.IMEDMC()}
 # in the order of their line styles, which are then the same in all panels of a picture
@@ -134,6 +134,7 @@ def tabulate(results: dict[str, Result]) -> Tables:
 def draw_regret(results: dict[str, Result], means: str) -> Figure:
     """Regret / log t of every policy but UCB-SM, which has many times more, with the bounds; a panel for each case."""
     figure, axes = panels(1, 4, (18, 5.5), sharey=True)
+    figure.get_layout_engine().set(wspace=0.05)  # else the ticks of neighbours touch
     for ax, (case, name) in zip(axes, THEOREM[means].items()):
         lines = limits(means, case)
         drawn = [lines[column] for column in LINES if column in lines]

@@ -50,9 +50,8 @@ MIXED = [f"final_scenario_{n}_{which}_iid" for n in "13" for which in ("best", "
 WHOLE = WHOLE.replace("FINALS", " ".join([f"final_scenario_{n}" for n in "1234"] + MIXED))
 WHOLE = WHOLE.replace("FIGURES", " ".join(f"figure_{n}" for n in "1a 1b 1c 1d 1e 2a 2b 2c 2d".split()))
 WHOLE = {name: files.split("; ") for name, _, files in (line.partition(": ") for line in WHOLE.strip().splitlines())}
-GROWS = (
-    "optimality uniformly_good families front restless hidden known_chains policies tune paper mixed".split()
-)  # more runs go on
+# in these, more runs go on
+GROWS = "optimality uniformly_good families front restless hidden known_chains policies tune paper mixed".split()
 REPORT = "front restless hidden decision_processes budget paper".split()
 SETTINGS = {
     "asymptotic_bounds": {},

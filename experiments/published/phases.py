@@ -93,6 +93,7 @@ def draw_phases(results: Mapping[str, Result], arms: Mapping[str, MarkovArms]) -
     columns = 3 if len(results) % 3 == 0 else 4
     rows = -(-len(results) // columns)
     figure, axes = panels(rows, columns, (4 * columns, 3.3 * rows), sharey=True, squeeze=False)
+    figure.get_layout_engine().set(wspace=0.05)  # else the ticks of neighbours touch
     for spare in axes.flat[len(results) :]:
         spare.remove()
     for ax, (name, result) in zip(axes.flat, results.items()):
