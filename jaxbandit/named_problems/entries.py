@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Literal
 
 from jaxbandit.environments import MarkovArms, bernoulli, exponential, exponential_family, gaussian, poisson, two_state
 from jaxbandit.named_problems import budgets, changing, processes
@@ -162,7 +163,10 @@ def _independent() -> list[NamedProblem]:
 
 def _mixed() -> list[NamedProblem]:
     """Independent arms beside chains: cases (b) and (c) of the paper's theorem 1."""
-    kinds = {"best": "the best one independent", "others": "all but the best independent"}
+    kinds: dict[Literal["best", "others"], str] = {
+        "best": "the best one independent",
+        "others": "all but the best independent",
+    }
     return [
         NamedProblem(
             f"{name}, {which} i.i.d.",
