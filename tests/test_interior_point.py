@@ -93,6 +93,8 @@ def test_a_step_is_newtons(kind):
         high = None if kind == "mean" else jnp.full(cases, 3.0)
         wanted = mean if kind != "box and free mean" else None
         point, _ = starting_point(counts, paid, wanted, jnp.max(paid, 0), high)
+        value = starting_point(counts, paid, wanted, jnp.max(paid, 0), jnp.full(cases, 0.5))[0].value
+        assert ((value > 0) & (value < 0.5)).all()  # a search begins inside the box
         push = jnp.full(cases, 1e-2) if wanted is None else None
         step = jax.jit(interior_point.step)
         lengths = []
