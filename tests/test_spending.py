@@ -168,11 +168,12 @@ def test_arms_of_the_mixture_are_drawn_by_their_shares():
 
 
 def test_several_plays_share_the_purse():
-    """The purse of 5 holds the costs 3 and 1 but not 3, 2 and 1: the play for which it does not hold is not made."""
-    arms = costly(COINS, [3, 3, 1], purse=5, horizon=2)
-    state, feedback = arms.step(jax.random.key(0), arms.init(jax.random.key(0)), jnp.array([0, 1, 2]), jnp.int32(1))
+    """The purse of 5 holds the costs 3 and 1 but not 3, 3 and 1: the second play of 3 is not made."""
+    arms, key = costly(COINS, [3, 3, 1], purse=5, horizon=2), jax.random.key(0)
+    step = jax.jit(arms.step)
+    state, feedback = step(key, arms.init(key), jnp.array([0, 1, 2]), jnp.int32(1))
     assert (feedback.states == 2).tolist() == [False, True, False] and int(state.left) == 1
-    _, again = arms.step(jax.random.key(0), state, jnp.array([0, 1, 2]), jnp.int32(2))
+    _, again = step(key, state, jnp.array([0, 1, 2]), jnp.int32(2))
     assert (again.states == 2).tolist() == [True, True, False] and again.before.tolist() == feedback.states.tolist()
 
 
