@@ -55,9 +55,7 @@ def films(ratings: Any) -> list[list[object]]:
     """
     ratings = ratings.sort_values(["userId", "timestamp", "movieId"], kind="stable")
     ratings["genre"] = ratings.genres.astype(str).str.partition("|")[0]
-    of = {
-        key: (group.rating >= LIKED).astype(int).to_numpy() for key, group in ratings.groupby(["userId", "genre"])
-    }
+    of = {key: (group.rating >= LIKED).astype(int).to_numpy() for key, group in ratings.groupby(["userId", "genre"])}
     busiest = ratings.groupby("userId").size().sort_values(ascending=False, kind="stable").index
     enough = [
         user
