@@ -13,6 +13,7 @@ from jaxbandit.policies.chains.learned_gittins import PlugInGittins, PosteriorGi
 from jaxbandit.policies.chains.thompson_mc import ThompsonMC
 from jaxbandit.policies.chains.tv_kl_ucb import KLUCBMC, TVKLUCB
 from jaxbandit.policies.changing.detectors import CUSUM, MUCB, KnownBreaks
+from jaxbandit.policies.changing.experts import Hedge, RegretMatching
 from jaxbandit.policies.changing.exponential_weights import Exp3, Exp3S, Rexp3
 from jaxbandit.policies.changing.forgetful import DiscountedUCB, SlidingWindowUCB
 from jaxbandit.policies.changing.glr import GLR
@@ -60,6 +61,7 @@ __all__ = [
     "GLR",
     "Gittins",
     "GradientBandit",
+    "Hedge",
     "HiddenMyopic",
     "IMED",
     "IMEDMC",
@@ -77,6 +79,7 @@ __all__ = [
     "Oracle",
     "PSRL",
     "RCA",
+    "RegretMatching",
     "PlugInGittins",
     "PosteriorGittins",
     "PosteriorWhittle",
