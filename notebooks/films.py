@@ -266,7 +266,8 @@ plt.show()
 # - **Films**: after 1,000 films, more than nearly anybody rates, TV-KL-UCB has saved nothing on average. IMED-MC has
 #   lost five liked films less than KL-UCB, and IMED, which knows nothing of chains, ten. After 10,000 films, which
 #   nobody rates, TV-KL-UCB's median run is better than KL-UCB's, and its mean is worse, because one run in five has
-#   nearly given up the best genre.
+#   nearly given up the best genre: it is proved that such runs do not become rare enough (the page
+#   `docs/uniformly_good.md`).
 # - **Adverts**: the fitted chains are nearly independent arms, and so are the results: IMED first, IMED-MC second, and
 #   TV-KL-UCB no better than KL-UCB.
 # - **Treatments**: if every patient were the chain of all patients, KL-UCB would do as well as any, and IMED-MC would
