@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import re
 import tomllib
-from functools import partial
 from pathlib import Path
 
 import jaxbandit
@@ -108,7 +107,6 @@ MADE_OF_ARMS = {  # how to make the policies that know the arms
     "WhittleLastSeen": lambda: jaxbandit.WhittleLastSeen.of(KINDS["restless"], 10),
     "HiddenMyopic": lambda: jaxbandit.HiddenMyopic.of(KINDS["hidden"]),
     "KnownProcess": lambda: jaxbandit.KnownProcess.of(PROCESS),
-    "DecentralisedDSEE": lambda: jaxbandit.DecentralisedDSEE.of(PLAYERS),
     "Oracle": lambda: jaxbandit.Oracle(TWO.means()),
 }
 MADE_OF_NUMBERS = {  # how to make the policies for arms that change, most of which need to be told a number
@@ -128,9 +126,11 @@ MADE_FOR_PROCESSES = {  # the policies that learn decision processes
     "UCBVI": lambda: jaxbandit.UCBVI(steps=20, horizon=1e5),
 }
 FULL = ("Hedge", "RegretMatching")  # to which all arms show their rewards
-MADE_FOR_PURSES = {  # the policies for arms that cost
-    name: partial(getattr(jaxbandit, name).of, KINDS["costly"])
-    for name in ("RatioKLUCB", "MixtureKLUCB", "PrimalDualBwK")
+MADE_FOR_PURSES = {  # the policies for arms that cost, and for several players
+    "RatioKLUCB": lambda: jaxbandit.RatioKLUCB.of(KINDS["costly"]),
+    "MixtureKLUCB": lambda: jaxbandit.MixtureKLUCB.of(KINDS["costly"]),
+    "PrimalDualBwK": lambda: jaxbandit.PrimalDualBwK.of(KINDS["costly"]),
+    "DecentralisedDSEE": lambda: jaxbandit.DecentralisedDSEE.of(PLAYERS),
 }
 MADE = MADE_OF_ARMS | MADE_OF_NUMBERS | MADE_FOR_PROCESSES | MADE_FOR_PURSES
 
