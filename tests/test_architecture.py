@@ -132,8 +132,8 @@ DOORS = {
     "named_problems": "Atlas NamedProblem atlas",
     "plotting": "COLOURS curve_style plot_batches plot_distribution plot_heatmap plot_parameter plot_pulls plot_regret",
     "policies": "IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle "
-    "ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCBSM Discounted "
-    "DiscountedThompson DiscountedUCB EmpiricalKLUCB Exp3 Exp3S Gittins GradientBandit HiddenMyopic "
+    "ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCB1Normal UCB2 UCBSM Discounted "
+    "DiscountedThompson DiscountedUCB EmpiricalKLUCB Exp3 Exp3IX Exp3P Exp3S Exp4 Gittins GradientBandit HiddenMyopic "
     "JointKLUCB KnownBreaks KnownProcess LPPriority Myopic Oracle PlugInGittins PosteriorGittins Rexp3 RoundRobinKLUCB "
     "SlidingWindowUCB Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief WhittleLastSeen Window WithDetector",
     "policies.memory": "Forgets Memory no_transitions no_visits ratio remembered sample_mean total unit_reward",
@@ -143,8 +143,8 @@ DOORS = {
 }
 PUBLIC = """
 IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB
-KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCBSM Discounted DiscountedThompson DiscountedUCB EmpiricalKLUCB Declares
-Environment Exp3 Exp3S Family Feedback Gittins GradientBandit HiddenMyopic JointKLUCB KnownArms KnownBreaks
+KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCB1Normal UCB2 UCBSM Discounted DiscountedThompson DiscountedUCB EmpiricalKLUCB
+Declares Environment Exp3 Exp3IX Exp3P Exp3S Exp4 Family Feedback Gittins GradientBandit HiddenMyopic JointKLUCB KnownArms KnownBreaks
 KnownProcess LPPriority MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins Result Rexp3 RoundRobinKLUCB
 SlidingWindowUCB StoppedWarning Task Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief WhittleLastSeen
 Window WithDetector advance atlas bernoulli bounds chains confidence decision_processes divergences environments

@@ -1,0 +1,86 @@
+"""UCB1-Normal, for Gaussian rewards whose variances are not known."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+from jax import Array
+
+from jaxbandit.base import ANY_REWARD, Feedback, Task, pytree, total
+from jaxbandit.policies.parts import checks
+from jaxbandit.policies.parts.memory import Memory, Visits, no_visits, positive
+from jaxbandit.sums import TwoFloats, add_rewards, no_sums
+
+
+class Spread(NamedTuple):
+    """State of `UCB1Normal`.
+
+    Fields:
+      memory: plays and rewards of each arm.
+      squares: [K], sums of squared differences of rewards from their mean; None if rewards have a finite table, where
+        they follow from the counts.
+    """
+
+    memory: Memory
+    squares: TwoFloats | None
+
+
+@pytree
+class UCB1Normal:
+    """UCB1-Normal: mean + sqrt(16 V log(t - 1) / T), T the arm's plays and V the sample variance of its rewards.
+
+    An arm with fewer than ceil(8 log t) plays is played before all others. V = (Q - T mean^2) / (T - 1), Q the sum of
+    squared rewards, has the unit of a squared reward, so that no scale of rewards has to be known.
+
+    Raises:
+      ValueError: from `simulate` and `check_policy`, for a decision process.
+
+    Source: Auer, Cesa-Bianchi and Fischer 2002, figure 4 (not opened: the rule is that of other descriptions). V is
+    computed from differences, which lose fewer digits than Q.
+
+    >>> policy, table = UCB1Normal(), jnp.zeros((2, 0))
+    >>> state = policy.init(table)
+    >>> for t, x in enumerate([1.0, 3.0, 2.0, 4.0, 2.0, 3.0], 1):
+    ...     state = policy.update(state, Feedback.of(t % 2, x, t=t, table=table))
+    >>> policy.scores(None, state, 2)[0].tolist()  # fewer than ceil(8 log 2) = 6 plays
+    [inf, inf]
+    """
+
+    def validate(self, task: Task) -> None:
+        checks.suits(self, task, rewards=ANY_REWARD)
+
+    def init(self, reward: Array) -> Spread:
+        memory = no_visits(reward)
+        return Spread(memory, None if isinstance(memory, Visits) else no_sums(reward.shape[0]))
+
+    def scores(self, key: Array, state: Spread, t: Array) -> tuple[Array, Spread]:
+        mean, plays = state.memory.mean_and_plays()
+        rounds = jnp.asarray(t, float)
+        variance = squared_differences(state) / positive(plays - 1)
+        index = mean + jnp.sqrt(16 * variance * jnp.log(jnp.maximum(rounds - 1, 1)) / positive(plays))
+        return jnp.where(plays < jnp.maximum(jnp.ceil(8 * jnp.log(rounds)), 2), jnp.inf, index), state
+
+    def update(self, state: Spread, feedback: Feedback) -> Spread:
+        memory = state.memory.counted(feedback)
+        if state.squares is None:
+            return Spread(memory, None)
+        before, after = (each.mean_and_plays()[0][feedback.arms] for each in (state.memory, memory))
+        grown = (feedback.rewards - before) * (feedback.rewards - after)
+        return Spread(memory, add_rewards(state.squares, feedback.arms, grown))
+
+
+def squared_differences(state: Spread) -> Array:
+    """The sum [K] of squared differences of each arm's rewards from their mean.
+
+    >>> state = UCB1Normal().init(jnp.array([[0.0, 1.0]]))
+    >>> squared_differences(state._replace(memory=state.memory._replace(counts=jnp.array([[3, 1]])))).tolist()
+    [0.75]
+    """
+    if isinstance(state.memory, Visits):
+        mean, _ = state.memory.mean_and_plays()
+        difference = state.memory.reward - mean[:, None]
+        squares: Array = total(state.memory.counts.astype(float) * difference * difference)
+        return squares
+    assert state.squares is not None
+    return state.squares.high
