@@ -16,6 +16,7 @@ ON_UNIT_REWARDS = ("EmpiricalKLUCB", "KLUCB", "KLUCBMC", "TVKLUCB")
 DEFAULTS = {
     "UCBSM": {"L": 343.0},
     "UCB1": {"bonus": 2.0},
+    "UCB1Normal": {},
     "IMED": {},
     "IMEDMC": {"exponent": None, "gap": None},
     "JointKLUCB": {"exploration": None, "clock": "round"},
@@ -138,6 +139,11 @@ def index(policy, count, state, t, reward, fields):
         return sample_mean(count, reward) + math.sqrt(fields["L"] * math.log(t) / number)
     if policy == "UCB1":
         return sample_mean(count, reward) + math.sqrt(fields["bonus"] * math.log(t - 1) / number)
+    if policy == "UCB1Normal":
+        if number < math.ceil(8 * math.log(t)):
+            return math.inf
+        squares = sum(n * x * x for n, x in zip(visits(count), reward)) - number * sample_mean(count, reward) ** 2
+        return sample_mean(count, reward) + math.sqrt(16 * squares / (number - 1) * math.log(t - 1) / number)
     if policy == "MOSS":
         share = (t if fields["horizon"] is None else fields["horizon"]) / (fields["arms"] * number)
         return sample_mean(count, reward) + math.sqrt(max(0.0, math.log(share)) / number)

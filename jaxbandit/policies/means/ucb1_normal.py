@@ -30,8 +30,8 @@ class Spread(NamedTuple):
 class UCB1Normal:
     """UCB1-Normal: mean + sqrt(16 V log(t - 1) / T), T the arm's plays and V the sample variance of its rewards.
 
-    An arm with fewer than ceil(8 log t) plays is played before all others. V = (Q - T mean^2) / (T - 1), Q the sum of
-    squared rewards, has the unit of a squared reward, so that no scale of rewards has to be known.
+    An arm with fewer than ceil(8 log t) plays, or 2, is played before all others. V = (Q - T mean^2) / (T - 1), Q the sum
+    of squared rewards, has the unit of a squared reward, so that no scale of rewards has to be known.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a decision process.
@@ -39,12 +39,11 @@ class UCB1Normal:
     Source: Auer, Cesa-Bianchi and Fischer 2002, figure 4 (not opened: the rule is that of other descriptions). V is
     computed from differences, which lose fewer digits than Q.
 
-    >>> policy, table = UCB1Normal(), jnp.zeros((2, 0))
+    >>> policy, table = UCB1Normal(), jnp.array([[0.0, 1.0], [0.0, 1.0]])
     >>> state = policy.init(table)
-    >>> for t, x in enumerate([1.0, 3.0, 2.0, 4.0, 2.0, 3.0], 1):
-    ...     state = policy.update(state, Feedback.of(t % 2, x, t=t, table=table))
-    >>> policy.scores(None, state, 2)[0].tolist()  # fewer than ceil(8 log 2) = 6 plays
-    [inf, inf]
+    >>> state = state._replace(memory=state.memory._replace(counts=jnp.array([[10, 20], [5, 30]])))
+    >>> policy.scores(None, state, 40)[0].round(3).tolist(), policy.scores(None, state, 45)[0].round(3).tolist()
+    ([1.337, 1.317], [inf, 1.324])
     """
 
     def validate(self, task: Task) -> None:

@@ -30,11 +30,11 @@ class UCB2:
 
     T is the arm's plays and t - 1 the rounds so far. With tau(r) = ceil((1 + alpha)^r) an epoch ends when T is the next
     larger one of tau(0) = 1, tau(1), tau(2) and so on, so that an arm is seldom left and T is always one of these.
-    With M plays a round M epochs run side by side. A power is computed in floats, so that beyond 10^5 plays an epoch
-    may be a play longer or shorter.
+    With M plays a round M epochs run side by side. Powers are computed in floats, so that an epoch may end a play, or a
+    millionth of T, too early or too late.
 
     Args:
-      alpha: in [1e-6, 1]; epochs grow with it. Rewards without a finite table are not mapped to [0, 1].
+      alpha: in [1e-6, 1); epochs grow with it. Rewards without a finite table are not mapped to [0, 1].
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for an alpha out of range.
@@ -43,17 +43,17 @@ class UCB2:
 
     >>> policy, table = UCB2(alpha=0.5), jnp.array([[0.0, 1.0], [0.0, 1.0]])
     >>> state = policy.init(table)
-    >>> for t, arm in enumerate([0, 1, 1], 1):  # arm 1 is played until T is tau(2) = ceil(1.5^2)
+    >>> for t, arm in enumerate([0, 1, 1], 1):  # the second epoch of arm 1 ends at tau(1) = ceil(1.5)
     ...     state = policy.update(state, Feedback.of(arm, float(arm), t=t, table=table))
     >>> state.until.tolist(), policy.scores(None, state, 4)[0].round(3).tolist()
-    ([1, 2], [1.255, 2.027])
+    ([1, 2], [1.255, 1.726])
     """
 
     alpha: ArrayLike = 0.001
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, rewards=ANY_REWARD)
-        checks.number(self, "alpha", 1e-6, 1)
+        checks.number(self, "alpha", 1e-6, 1, below=True)
 
     def init(self, reward: Array) -> Epochs:
         none = jnp.zeros(reward.shape[0], jnp.int32)
@@ -67,18 +67,20 @@ class UCB2:
 
     def update(self, state: Epochs, feedback: Feedback) -> Epochs:
         arms = feedback.arms
-        plays = state.memory.mean_and_plays()[1][arms]
-        begins = plays >= state.until[arms]
-        exponent = self._next(state.exponent[arms], plays)
-        power = jnp.exp(exponent.astype(float) * jnp.log1p(jnp.asarray(self.alpha, float)))
-        until = jnp.maximum(jnp.ceil(jnp.minimum(power, MOST)).astype(jnp.int32), plays + 1)
+        plays, exponent, until = state.memory.mean_and_plays()[1][arms], state.exponent[arms], state.until[arms]
+        begins = plays >= until
+        exponent, until = (jnp.where(begins, *pair) for pair in zip(self.epoch(exponent, plays), (exponent, until)))
         return Epochs(
-            state.memory.counted(feedback),
-            state.exponent.at[arms].set(jnp.where(begins, exponent, state.exponent[arms])),
-            state.until.at[arms].set(jnp.where(begins, until, state.until[arms])),
+            state.memory.counted(feedback), state.exponent.at[arms].set(exponent), state.until.at[arms].set(until)
         )
 
-    def _next(self, exponent: Array, plays: Array) -> Array:
-        """The least r above `exponent` with tau(r) above `plays`; epochs of no play are skipped."""
-        reached = jnp.floor(jnp.log(positive(plays)) / jnp.log1p(jnp.asarray(self.alpha, float))).astype(jnp.int32)
-        return jnp.maximum(exponent, jnp.where(plays > 0, reached, -1)) + 1
+    def epoch(self, exponent: Array, plays: Array) -> tuple[Array, Array]:
+        """The least r above an exponent for which tau(r) exceeds the plays, and tau(r).
+
+        Epochs of no play are skipped.
+        """
+        growth = jnp.log1p(jnp.asarray(self.alpha, float))
+        reached = jnp.where(plays > 0, jnp.floor(jnp.log(positive(plays)) / growth).astype(jnp.int32), -1)
+        following = jnp.maximum(exponent, reached) + 1
+        power = jnp.minimum(jnp.exp(following.astype(float) * growth), MOST)
+        return following, jnp.maximum(jnp.ceil(power).astype(jnp.int32), plays + 1)
