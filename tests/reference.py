@@ -140,8 +140,6 @@ def index(policy, count, state, t, reward, fields):
     if policy == "UCB1":
         return sample_mean(count, reward) + math.sqrt(fields["bonus"] * math.log(t - 1) / number)
     if policy == "UCB1Normal":
-        if number < math.ceil(8 * math.log(t)):
-            return math.inf
         squares = sum(n * x * x for n, x in zip(visits(count), reward)) - number * sample_mean(count, reward) ** 2
         return sample_mean(count, reward) + math.sqrt(16 * squares / (number - 1) * math.log(t - 1) / number)
     if policy == "MOSS":
@@ -174,6 +172,8 @@ def choose(policy, counts, states, t, reward, fields):
         if plays(counts[k]) == 0:
             return k
     # Python's max and min return the first of equal values, which is the lowest arm.
+    if policy == "UCB1Normal" and min(map(plays, counts)) < max(2, math.ceil(8 * math.log(t))):
+        return min(arms, key=lambda k: plays(counts[k]))
     if policy == "RoundRobinKLUCB":
         eligible = [k for k in arms if plays(counts[k]) >= fields["delta"] * t] or list(arms)
         leader = max(eligible, key=lambda k: sample_mean(counts[k], reward[k]))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
@@ -74,13 +73,13 @@ class Exp4:
             )
 
     def init(self, reward: Array) -> Estimates:
-        return Estimates(no_sums(np.shape(self.advice)[-2]), UnitScale.of(reward))
+        return Estimates(no_sums(self._advice(None).shape[-2]), UnitScale.of(reward))
 
     def scores(self, key: Array, state: Estimates, t: Array) -> tuple[Array, Estimates]:
         return drawn(key, self.probabilities(state, t)), state
 
     def update(self, state: Estimates, feedback: Feedback) -> Estimates:
-        check_feedback(feedback, np.shape(self.advice)[-1])
+        check_feedback(feedback, self._advice(None).shape[-1])
         played, chances = when_played(self.probabilities(state, feedback.t), feedback)
         estimated = jnp.where(played, state.scale.mapped(feedback.rewards[0]) / chances, 0)
         return state._replace(gains=add_to_each(state.gains, total(self._advice(feedback.t) * estimated[None])))
@@ -93,12 +92,12 @@ class Exp4:
         return (1 - gamma) * total(trusted[None] * advice.T) + gamma / arms
 
     def _advice(self, t: Array | None) -> Array:
-        """The advice [E, K] of round t."""
+        """The advice [E, K] of round t, of all rounds if t is None."""
         advice = jnp.asarray(self.advice, float)
         return advice if advice.ndim == 2 or t is None else advice[t - 1]
 
     def _gamma(self) -> Array:
         if self.gamma is not None:
             return jnp.asarray(self.gamma, float)
-        *_, experts, arms = np.shape(self.advice)
+        *_, experts, arms = self._advice(None).shape
         return best_share(arms, experts, self.horizon)

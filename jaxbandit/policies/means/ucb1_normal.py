@@ -12,6 +12,8 @@ from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.memory import Memory, Visits, no_visits, positive
 from jaxbandit.sums import TwoFloats, add_rewards, no_sums
 
+TOO_FEW = 1e30  # over its plays, the score of an arm with too few plays: above every index
+
 
 class Spread(NamedTuple):
     """State of `UCB1Normal`.
@@ -30,8 +32,9 @@ class Spread(NamedTuple):
 class UCB1Normal:
     """UCB1-Normal: mean + sqrt(16 V log(t - 1) / T), T the arm's plays and V the sample variance of its rewards.
 
-    An arm with fewer than ceil(8 log t) plays, or 2, is played before all others. V = (Q - T mean^2) / (T - 1), Q the sum
-    of squared rewards, has the unit of a squared reward, so that no scale of rewards has to be known.
+    Arms with fewer than ceil(8 log t) plays, or 2, are played before all others, the one with the fewest plays first.
+    V = (Q - T mean^2) / (T - 1), Q the sum of squared rewards, has the unit of a squared reward, so that no scale of
+    rewards has to be known.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a decision process.
@@ -42,8 +45,10 @@ class UCB1Normal:
     >>> policy, table = UCB1Normal(), jnp.array([[0.0, 1.0], [0.0, 1.0]])
     >>> state = policy.init(table)
     >>> state = state._replace(memory=state.memory._replace(counts=jnp.array([[10, 20], [5, 30]])))
-    >>> policy.scores(None, state, 40)[0].round(3).tolist(), policy.scores(None, state, 45)[0].round(3).tolist()
-    ([1.337, 1.317], [inf, 1.324])
+    >>> policy.scores(None, state, 40)[0].round(3).tolist()
+    [1.337, 1.317]
+    >>> policy.scores(None, state, 45)[0].argmax().tolist()  # ceil(8 log 45) = 31 plays
+    0
     """
 
     def validate(self, task: Task) -> None:
@@ -58,7 +63,8 @@ class UCB1Normal:
         rounds = jnp.asarray(t, float)
         variance = squared_differences(state) / positive(plays - 1)
         index = mean + jnp.sqrt(16 * variance * jnp.log(jnp.maximum(rounds - 1, 1)) / positive(plays))
-        return jnp.where(plays < jnp.maximum(jnp.ceil(8 * jnp.log(rounds)), 2), jnp.inf, index), state
+        behind = plays < jnp.maximum(jnp.ceil(8 * jnp.log(rounds)), 2)
+        return jnp.where(behind, jnp.where(plays == 0, jnp.inf, TOO_FEW / positive(plays)), index), state
 
     def update(self, state: Spread, feedback: Feedback) -> Spread:
         memory = state.memory.counted(feedback)
