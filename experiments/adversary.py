@@ -32,6 +32,8 @@ def policies(horizon: int) -> dict[str, Policy]:
         "Tsallis-INF": jaxbandit.TsallisINF(),
         "Tsallis-INF, less variance": jaxbandit.TsallisINF(reduced_variance=True),
         "UCB1": jaxbandit.UCB1(),
+        "UCB2": jaxbandit.UCB2(),
+        "UCB1-Normal": jaxbandit.UCB1Normal(),
         "KL-UCB": jaxbandit.KLUCB(),
         "IMED": jaxbandit.IMED(),
         "MOSS": jaxbandit.MOSS(),
