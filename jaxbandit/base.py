@@ -20,10 +20,11 @@ from jaxbandit.pytrees import static as static
 from jaxbandit.texts import described as described
 
 State = Any  # a pytree of arrays
-Pairing = Literal["play", "round", "shared"]  # these three and `Paid`: see `Declares`
+Pairing = Literal["play", "round", "shared"]  # these, `Paid` and `Shows`: see `Declares`
 Problem = Literal["rested", "restarting", "restless", "observed", "changing", "rotting", "hidden", "decision process"]
 Pays = Literal["before", "after"]
 Paid = Literal["played", "all"]
+Shows = Literal["played", "all"]
 Range = tuple[float, float]  # the least and the largest possible number
 ANY_REWARD: Range = (-math.inf, math.inf)
 
@@ -87,12 +88,15 @@ class Declares(NamedTuple):
       paid: the arms that pay: those "played", or "all": every arm pays in every round for its new state, and a play of
         arm k costs cost[k]; `cost` [K] is read on the host, and `records` has "stays", [K, S] int32, the number of
         rounds after which each arm was in each state.
+      shows: the arms whose rewards the player sees: those "played" (bandit feedback), or "all", in
+        `Feedback.all_rewards` (full information).
     """
 
     pairing: Pairing = "play"
     problem: Problem = "rested"
     pays: Pays = "after"
     paid: Paid = "played"
+    shows: Shows = "played"
 
 
 class Environment(Protocol):

@@ -37,6 +37,8 @@ class Feedback(NamedTuple):
       restarted: uint32; 0, or a random number after a round in which all arms restarted; None if arms never restart.
       chances: [M], the probability of each arm when it was played, if the policy has `probabilities` and its feedback
         is delayed (`simulate(delay=..)`) or passes through `WithDetector`; None otherwise.
+      all_rewards: [K] default float, the reward of this round of every arm, played or not (full information); None if
+        those of the arms played alone are visible.
     """
 
     arms: jax.Array
@@ -47,6 +49,7 @@ class Feedback(NamedTuple):
     shown: jax.Array | None = None
     restarted: jax.Array | None = None
     chances: jax.Array | None = None
+    all_rewards: jax.Array | None = None
 
     @property
     def now(self) -> jax.Array:
@@ -175,6 +178,10 @@ def check_feedback(
         chances = np.asarray(feedback.chances)
         if chances.shape != played.shape or not (np.isfinite(chances) & (chances > 0)).all():
             raise ValueError(f"chances: {chances.tolist()} is not a positive probability for each play")
+    if feedback.all_rewards is not None:
+        every = np.asarray(feedback.all_rewards)
+        if every.shape != (arms,) or not np.isfinite(every).all():
+            raise ValueError(f"all_rewards: {every.tolist()} is not a finite number for each of {arms} arms")
     if last is not None and (counts is None or feedback.restarted is None):
         _check_before(played, np.asarray(feedback.before), np.broadcast_to(last, (arms,)), counts)
 

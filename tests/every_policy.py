@@ -7,6 +7,7 @@ ARMS = jaxbandit.two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
 UNSEEN = environments.restless(ARMS.transition, (0, 1))
 SEEN = environments.restless(ARMS.transition, (0, 1), ARMS.transition[::-1], observed=True)
 HIDDEN = environments.hidden(ARMS.transition, [[0.2, 0.7]] * 3)
+FULL = environments.full_information(ARMS)
 RIVER, EPISODES = environments.riverswim(3), environments.riverswim(3, steps=4)
 POLICIES = {name: (policy(), ARMS) for name, policy in ALL.items()} | {
     "Discounted": (jaxbandit.KLUCB(memory=jaxbandit.Discounted(0.9)), ARMS),
@@ -21,6 +22,8 @@ POLICIES = {name: (policy(), ARMS) for name, policy in ALL.items()} | {
     "Exp4": (jaxbandit.Exp4([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]], 0.1), ARMS),
     "Rexp3": (jaxbandit.Rexp3(0.1, 5), ARMS),
     "TsallisINF": (jaxbandit.TsallisINF(), ARMS),
+    "Hedge": (jaxbandit.Hedge(0.1), FULL),
+    "RegretMatching": (jaxbandit.RegretMatching("internal"), FULL),
     "Oracle": (jaxbandit.Oracle(ARMS.means()), ARMS),
     "Gittins": (jaxbandit.Gittins.of(ARMS, 0.9), ARMS),
     "Whittle": (jaxbandit.Whittle.of(SEEN), SEEN),

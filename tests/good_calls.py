@@ -124,6 +124,11 @@ def changing() -> jaxbandit.Result:
 
 
 @cache
+def full() -> jaxbandit.Result:
+    return jaxbandit.simulate(environments.full_information(IID), {"KL": KLUCB()}, **RUN)
+
+
+@cache
 def saved() -> Path:
     result().save(FOLDER / "result.npz")
     return FOLDER / "result.npz"

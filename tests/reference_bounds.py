@@ -57,10 +57,14 @@ def state_1_term(over, x, y):
 
 
 @mp.workdps(50)
-def upper_asymptotic(p01, p10):
-    """Return per arm the limsup constant of the upper-bound theorem (a)-(d), times the gap, and the case letters."""
+def upper_asymptotic(p01, p10, always=None):
+    """Return per arm the limsup constant of the upper-bound theorem (a)-(d), times the gap, and the case letters.
+
+    `always`: one case for all arms, whatever they are.
+    """
 
     def bracket(case, a1, b1, ai, bi):
+        case = always or case
         mu1, mui = a1 / (a1 + b1), ai / (ai + bi)
         if case == "a":
             return state_0_term(2, ai, a1 * bi / b1) + state_1_term(2, bi, b1 * ai / a1)

@@ -79,7 +79,7 @@ confidence/row: arithmetic tilt scaled_problem ball stationary_mean
 confidence/chain: interior_point interior_point_three_states starting_points row_divergence_three_states \
 multistart many_states two_states two_states_upper likelihood
 planning: rows iteration induction subsidies
-metrics: summaries counts regrets shares
+metrics: summaries counts regrets shares swaps
 named_problems: named_arms look_up budgets changing processes entries
 families: independent tilting two_state table of_chains
 plotting: ticks common curves settings
@@ -112,7 +112,7 @@ MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__
 # what users know by its place
 DOORS = {
     "bounds": "Bound Condition eigenvalue_condition family_lower lai_robbins lower lower_paper price_of_slow_arms "
-    "ucb_sm_constant ucb_sm_upper upper_asymptotic upper_finite",
+    "regret_exponent ucb_sm_constant ucb_sm_upper upper_asymptotic upper_finite",
     "chains": "eigenvalue_gap kl_rate recurrent_classes relative_entropy relative_values reward_gap stationary "
     "thresholds",
     "confidence": "Solver chain_likelihood_ratio chain_mean chain_mean_upper family_upper kl_ball_max "
@@ -120,20 +120,24 @@ DOORS = {
     "decision_processes": "Episodes Kind LongRun Structure diameter episodes hitting_times long_run optimal structure",
     "divergences": "DISTANCES Distance bernoulli_kl farthest jensen_shannon kl squared_hellinger threshold "
     "total_variation",
-    "environments": "AllPayingArms ChangingArms ChangingMarkovArms DecisionProcess EXAMPLE FamilyFit Fit HiddenArms "
+    "environments": "AllPayingArms ChangingArms ChangingMarkovArms DecisionProcess EXAMPLE FamilyFit Fit "
+    "FullInformation HiddenArms "
     "IndependentArms InitialState LowerBoundArms MarkovArms RestartingArms RestlessArms as_decision_process bernoulli "
-    "beta changing_markov decision_process exponential exponential_family fit fit_exponential_family gaussian grid "
+    "beta changing_markov decision_process exponential exponential_family fit fit_exponential_family full_information "
+    "gaussian grid "
     "hidden lower_bound_instance markov piecewise poisson random_arms random_decision_process restarting restless "
     "rewards_table riverswim sinusoid two_state uniform",
     "families": "Bernoulli Exponential Family Gaussian Poisson TabledChains TwoStateChains chain_family",
     "indices": "Relaxation WhittleIndices gittins gittins_value relaxation rounds_to_record whittle with_start",
-    "metrics": "Summary best_arms best_share discounted_reward dynamic_regret linear_share median_interval "
+    "metrics": "Summary best_arms best_share discounted_reward dynamic_regret external_regret internal_regret "
+    "linear_share median_interval pair_regrets swap_regret "
     "paired_difference pseudo_regret realised_regret regret regret_name summary",
     "named_problems": "Atlas NamedProblem atlas",
     "plotting": "COLOURS curve_style plot_batches plot_distribution plot_heatmap plot_parameter plot_pulls plot_regret",
     "policies": "IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle "
     "ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCB1Normal UCB2 UCBSM Discounted "
-    "DiscountedThompson DiscountedUCB EmpiricalKLUCB Exp3 Exp3IX Exp3P Exp3S Exp4 Gittins GradientBandit HiddenMyopic "
+    "DiscountedThompson DiscountedUCB EmpiricalKLUCB Exp3 Exp3IX Exp3P Exp3S Exp4 Gittins GradientBandit Hedge "
+    "HiddenMyopic RegretMatching "
     "JointKLUCB KnownBreaks KnownProcess LPPriority Myopic Oracle PlugInGittins PosteriorGittins Rexp3 RoundRobinKLUCB "
     "SlidingWindowUCB Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief WhittleLastSeen Window WithDetector",
     "policies.memory": "Forgets Memory no_transitions no_visits ratio remembered sample_mean total unit_reward",
@@ -144,13 +148,13 @@ DOORS = {
 PUBLIC = """
 IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB
 KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCB1Normal UCB2 UCBSM Discounted DiscountedThompson DiscountedUCB EmpiricalKLUCB
-Declares Environment Exp3 Exp3IX Exp3P Exp3S Exp4 Family Feedback Gittins GradientBandit HiddenMyopic JointKLUCB
-KnownArms KnownBreaks KnownProcess LPPriority MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins Result
-Rexp3 RoundRobinKLUCB SlidingWindowUCB StoppedWarning Task Thompson ThompsonMC TsallisINF Uniform Whittle
-WhittleBelief WhittleLastSeen Window WithDetector advance atlas bernoulli bounds chains confidence decision_processes
-divergences environments families gaussian grid hidden indices initial_carry load_sweep markov metrics per_arm
-play_round poisson pytree random_arms restless run_keys simulate static stress sweep testing to_xarray top_arms
-two_state use_all_cores
+Declares Environment Exp3 Exp3IX Exp3P Exp3S Exp4 Family Feedback Gittins GradientBandit Hedge HiddenMyopic JointKLUCB
+KnownArms KnownBreaks KnownProcess LPPriority MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins
+RegretMatching Result Rexp3 RoundRobinKLUCB SlidingWindowUCB StoppedWarning Task Thompson ThompsonMC TsallisINF
+Uniform Whittle WhittleBelief WhittleLastSeen Window WithDetector advance atlas bernoulli bounds chains confidence
+decision_processes divergences environments families gaussian grid hidden indices initial_carry load_sweep markov
+metrics per_arm play_round poisson pytree random_arms restless run_keys simulate static stress sweep testing to_xarray
+top_arms two_state use_all_cores
 """.split()
 
 
@@ -166,7 +170,7 @@ COMMANDS = """
 ablation adversary asymptotic_bounds bandit_as_process benchmark budget changing concentration
 decision_processes families front hidden iid
 initial_state judge known_chains lower_bound optimality own_policy paper peers policies restless robustness scenario1
-scenario2 scenario3 scenario4 sweep tune
+scenario2 scenario3 scenario4 sweep tune uniformly_good
 """.split()
 
 

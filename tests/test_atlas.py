@@ -301,7 +301,10 @@ def kl(p: np.ndarray, q: np.ndarray) -> float:
 
 def test_published_figures():
     """Theorem 3's constants and Lai and Robbins's from their definitions; theorem 1's as computed."""
-    upper, lower = "theorem 1's constant of log n, an upper bound", "theorem 3's constant of log n, a lower bound"
+    upper, lower = (
+        "theorem 1's constant of log n, stated as an upper bound",
+        "theorem 3's constant of log n, a lower bound",
+    )
     for name in ("scenario 1", "scenario 2"):
         best, *others = rows(name)
         gaps = [law(best)[1] - law(moves)[1] for moves in others]

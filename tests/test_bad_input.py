@@ -31,7 +31,7 @@ Relaxation StoppedWarning WhittleIndices Summary COLOURS Atlas NamedProblem atla
 # environments as they are built by functions that check, spaces (checked where they are used), and the parts
 # of policies, called when these are traced
 BUILT = "MarkovArms HiddenArms IndependentArms RestartingArms RestlessArms AllPayingArms play_round".split()
-BUILT += "DecisionProcess ChangingArms ChangingMarkovArms LowerBoundArms".split()
+BUILT += "DecisionProcess ChangingArms ChangingMarkovArms FullInformation LowerBoundArms".split()
 BUILT += "IndependentSpace PiecewiseSpace RestlessSpace ThreeStateSpace TwoStateSpace".split()
 PARTS = "policies.memory"
 

@@ -2,13 +2,14 @@
 
 import dataclasses
 
+import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import reference_bounds as reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import linprog, minimize
+from scipy.optimize import brentq, linprog, minimize
 
 import jaxbandit
 from experiments.published.scenarios import environment
@@ -44,6 +45,9 @@ def test_against_mpmath(name):
     upper, (per_arm, cases) = bounds.upper_asymptotic(arms), reference.upper_asymptotic(p01, p10)
     close(upper.per_arm, per_arm, 1e-9)
     assert upper.cases == tuple(cases)
+    always = bounds.upper_asymptotic(arms, "KL-UCB-MC")
+    close(always.per_arm, reference.upper_asymptotic(p01, p10, "a")[0], 1e-9)
+    assert set(always.cases) <= {"a", ""} and always.label == "upper bound of KL-UCB-MC, asymptotic"
     lower, tight = bounds.lower_paper(arms), bounds.lower(arms)
     close(lower.per_arm, reference.lower_paper(arms.transition, [0, 1]), 1e-9)
     close(tight.per_arm, reference.lower_two_state(p01, p10), 1e-9)
@@ -368,6 +372,59 @@ def test_independent_arms_meet_lai_and_robbins():
     assert bounds.lai_robbins(three).per_arm[1] == pytest.approx(expected, rel=1e-6)
 
 
+def test_the_papers_constant_on_independent_arms_lies_below_lai_and_robbins():
+    arms = bernoulli(ARMS.means())
+    papers, known = bounds.upper_asymptotic(arms, "KL-UCB-MC"), bounds.lai_robbins(arms)
+    np.testing.assert_allclose(papers.per_arm[1:], [3.543, 1.812, 1.167, 0.522], atol=1e-3)
+    assert (papers.per_arm[1:] < known.per_arm[1:]).all()
+
+
+@pytest.mark.parametrize(("p01", "p10", "m"), [(0.5, 0.4, 0.42), (0.1, 0.1, 0.45), (0.3, 0.5, 0.3), (0.05, 0.2, 0.15)])
+def test_regret_exponent_against_a_grid(p01, p10, m):
+    """No estimates of a fine grid are worse than those that are found, and the best of the grid is hardly better."""
+    arms = two_state([p01, m], [p10, 1 - m])
+    w = m / (1 - m)
+    b = np.linspace(0.001, 1, 1000)[:, None]
+    a = b * w * np.linspace(0.001, 0.999, 999)
+    with np.errstate(divide="ignore"):
+        kl = lambda x, y: (
+            x * np.log(x / y) + np.where(x < 1, (1 - x) * (np.log1p(-np.minimum(x, 1 - 1e-16)) - np.log1p(-y)), 0)
+        )
+        ratio = (b * kl(a, p01) + a * kl(b, p10)) / np.maximum(b * kl(a, w * b), a * kl(b, a / w))
+    expected = max(0.0, 1 - ratio.min())
+    assert expected - 1e-9 <= bounds.regret_exponent(arms, "state") <= expected + 0.01
+    assert bounds.regret_exponent(arms) == 1
+
+
+def test_regret_exponent_where_it_is_known():
+    high = bernoulli([0.6, 0.55])  # one visit to state 1 that ends at once: the index stays at 1/2
+    assert bounds.regret_exponent(high, "state") == 1
+    assert bounds.regret_exponent(two_state([1.0, 0.3], [0.5, 0.7])) == 0  # the worse state is left for certain
+    assert bounds.regret_exponent(two_state([1.0, 0.6], [0.5, 0.4])) == 1
+    assert bounds.regret_exponent(bernoulli([0.5, 0.5])) == 0
+    left_at_once = two_state([0.1, 0.09], [1.0, 1.0])  # .7506 on a grid of 500 by 500
+    assert bounds.regret_exponent(left_at_once, "state") == pytest.approx(0.75058, abs=1e-4)
+    three = bernoulli([0.4, 0.4, 0.3]), bernoulli([0.4, 0.3])  # both best arms must fail
+    both, one = (bounds.regret_exponent(arms, "state") for arms in three)
+    assert both == pytest.approx(max(0, 2 * one - 1), abs=1e-12)
+
+
+@pytest.mark.parametrize("policy", [jaxbandit.KLUCBMC(), jaxbandit.TVKLUCB()])
+def test_an_index_stays_low_as_long_as_the_proof_says(policy):
+    """The event A of docs/uniformly_good.md: T plays, all in state 0 but for one visit, end in state 1."""
+    plays, m = 12, 0.42
+    shown = [1, *[0] * (plays - 2), 1]
+    table = jnp.array([[0.0, 1.0]])
+    state = policy.init(table)
+    for t, (before, after) in enumerate(zip([0, *shown], shown), 1):
+        feedback = jaxbandit.Feedback.of(0, float(after), t=t, before=before, state=after, table=table)
+        state = policy.update(state, feedback)
+    a, w = 2 / (plays - 1), m / (1 - m)
+    end = brentq(lambda t: np.log1p(t * np.log(t) ** 2) - plays * np.log(w / a), 2, 1e9)
+    before, after = (float(policy.scores(None, state, jnp.int32(end * x))[0][0]) for x in (0.97, 1.03))
+    assert before < m < after
+
+
 def test_units_and_names_of_states_do_not_matter():
     arms, twice = environment("scenario 1"), environment("scenario 1").transition
     named = markov(twice[:, ::-1, ::-1], (3.0, 1.0))  # the better state first, paying 2 more
@@ -410,6 +467,8 @@ APART = markov(ARMS.transition, [[0, 1]] * 4 + [[0, 2]])
 REFUSED = [
     (lambda: bounds.upper_asymptotic(THREE), "environment: 3 states; this bound is for arms with two"),
     (lambda: bounds.upper_asymptotic(APART), "arms pay differently"),
+    (lambda: bounds.upper_asymptotic(ARMS, "KLUCBMC"), "policy: 'KLUCBMC'"),
+    (lambda: bounds.regret_exponent(ARMS, "round"), "samples: 'round'"),
     (lambda: bounds.upper_asymptotic(LEAVING), "arm 1 is not irreducible"),
     (lambda: bounds.lai_robbins(ARMS), "arm 0 is Markovian"),
     (lambda: bounds.ucb_sm_constant(THREE, gap="eigenvalue"), "arm 0: .*not reversible"),
@@ -445,7 +504,7 @@ def test_bounds_in_pictures():
     x, y = right["lower bound, tight (policies good for all chains)"].get_data()
     np.testing.assert_allclose(y, np.full(len(x), constant), rtol=1e-9)
     assert x.min() == 2
-    name = "upper bound of TV-KL-UCB (two-state arms)"
+    name = "upper bound of TV-KL-UCB (two-state arms, says the paper)"
     np.testing.assert_allclose(left[name].get_ydata(), lines[1].total)
     np.testing.assert_allclose(right[name].get_ydata(), lines[1].total[1:] / np.log([100, 1000]))
     regret = jaxbandit.metrics.pseudo_regret(result, "KL")[0, 0].mean(0)[1:] / np.log(result.times[1:])

@@ -27,6 +27,7 @@ concentration: concentration; concentration
 lower_bound: growth; lower_bound
 initial_state: table claims; initial_state_2
 optimality: growth; optimality
+uniformly_good: growth pairs; uniformly_good
 families: growth; families
 front: final worst scenario_1 scenario_2 scenario_3 scenario_4 i_i_d_arms i_i_d_high tenth best20 best1000; front
 restless: table best overtaking; restless finals
@@ -47,7 +48,9 @@ paper: claims claims_bounds bounds final_iid_arms FINALS; iid_arms bounds FIGURE
 WHOLE = WHOLE.replace("FINALS", " ".join(f"final_scenario_{n}" for n in "1234"))
 WHOLE = WHOLE.replace("FIGURES", " ".join(f"figure_{n}" for n in "1a 1b 1c 1d 1e 2a 2b 2c 2d".split()))
 WHOLE = {name: files.split("; ") for name, _, files in (line.partition(": ") for line in WHOLE.strip().splitlines())}
-GROWS = "optimality families front restless hidden known_chains policies tune paper".split()  # more runs go on
+GROWS = (
+    "optimality uniformly_good families front restless hidden known_chains policies tune paper".split()
+)  # more runs go on
 REPORT = "front restless hidden decision_processes budget paper".split()
 SETTINGS = {
     "asymptotic_bounds": {},
@@ -68,6 +71,8 @@ REPLACED = {  # for speed
     "lower_bound.POLICIES": SMALL | {"UCB-SM": UCB1()},
     "initial_state.NAMES": ("scenario 2",),
     "optimality.PLAYED": SMALL,
+    "uniformly_good.POLICIES": SMALL,
+    "uniformly_good.PAIRS": 3,
     "families.policies": lambda problem: SMALL,
     "front.GROUPS": {"all": SMALL},
     "restless.LEARNERS": only("restless", "LEARNERS", "KL-UCB-SM", "IMED-MC", "RCA", "DSEE"),

@@ -12,8 +12,8 @@ from scipy import stats
 
 import jaxbandit
 from jaxbandit import ThompsonMC, two_state
-from jaxbandit.policies.chains.thompson_mc import NEVER, log_stationary
 from jaxbandit.policies.parts.posteriors import log_gamma
+from jaxbandit.policies.parts.stationary_law import NEVER, log_stationary
 
 DRAWS = 100_000
 KEY = jax.random.key(0)

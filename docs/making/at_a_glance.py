@@ -38,10 +38,11 @@ def _first_sentence(thing: Any) -> str:
 
 def _environment(name: str, constructor: Any) -> dict[str, str]:
     kind = getattr(environments, constructor.__annotations__["return"].split(" | ")[0])
-    declared = declares(kind)  # of restless arms a property: their problem is "restless" or "observed"
+    declared = declares(kind)  # a property where the problem depends on the arms
+    depends = "any, with full information" if name == "full_information" else "restless"
     return {
         "constructor": words(f"`{name}`"),
-        "problem": "restless" if isinstance(declared, property) else declared.problem,
+        "problem": depends if isinstance(declared, property) else declared.problem,
         "what it makes": _first_sentence(constructor),
     }
 

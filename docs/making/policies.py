@@ -116,19 +116,23 @@ MADE_OF_NUMBERS = {  # how to make the policies for arms that change, most of wh
     "Exp4": lambda: jaxbandit.Exp4([[1.0, 0.0], [0.0, 1.0]], 0.1),
     "Rexp3": lambda: jaxbandit.Rexp3(0.1, 100),
     "TsallisINF": jaxbandit.TsallisINF,  # needs none, but plays one arm a round, which `ALL` is not for
+    "Hedge": lambda: jaxbandit.Hedge(0.1),
+    "RegretMatching": jaxbandit.RegretMatching,
     "WithDetector": lambda: jaxbandit.WithDetector(jaxbandit.KLUCB(), jaxbandit.GLR(0.1, 0.1)),
 }
 MADE_FOR_PROCESSES = {  # the policies that learn decision processes
     **{name: getattr(jaxbandit, name) for name in ("UCRL2", "KLUCRL", "UCRL2B", "TUCRL", "PSRL", "IMEDRL")},
     "UCBVI": lambda: jaxbandit.UCBVI(steps=20, horizon=1e5),
 }
+FULL = ("Hedge", "RegretMatching")  # to which all arms show their rewards
 MADE = MADE_OF_ARMS | MADE_OF_NUMBERS | MADE_FOR_PROCESSES
 
 
 def _plays(policy: type, arms: jaxbandit.Environment) -> bool:
     """Whether a policy does not refuse these arms."""
     try:
-        check_task("", MADE.get(policy.__name__, policy)(), jaxbandit.Task(arms))
+        shown = environments.full_information(arms) if policy.__name__ in FULL else arms
+        check_task("", MADE.get(policy.__name__, policy)(), jaxbandit.Task(shown))
     except ValueError:
         return False
     return True
@@ -136,6 +140,8 @@ def _plays(policy: type, arms: jaxbandit.Environment) -> bool:
 
 def kinds(policy: type) -> str:
     """The kinds of arms that the policy plays; nothing if it plays all."""
+    if policy.__name__ in FULL:
+        return "arms with full information"
     kinds = [kind for kind, arms in KINDS.items() if _plays(policy, arms)]
     if not kinds and (_plays(policy, PROCESS) or _plays(policy, EPISODES)):
         return "decision processes" if _plays(policy, PROCESS) else "decision processes in episodes"

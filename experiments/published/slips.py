@@ -2,12 +2,25 @@
 
 SLIPS = [
     (
+        "theorem 1, section III.B",
+        "The upper bounds do not hold. The proof bounds the rounds in which the best arm's estimates are wrong by"
+        " a sum over that arm's own steps, but while it is not played wrong estimates stay wrong. With the paper's"
+        " level regret grows as n^(1 − o(1)), for independent and for Markov arms (docs/uniformly_good.md has the"
+        " proof), so that TV-KL-UCB is neither of the order log n nor optimal for i.i.d. arms.",
+        "bounds.upper_asymptotic gives what the paper states, bounds.regret_exponent the power of n.",
+    ),
+    (
         "theorems 1 and 3",
         "The upper bound for Markovian arms lies below the lower bound for every uniformly good policy "
         "(scenario 1: 9.05 against 9.90, or 13.69 when the lower bound is made tight). Both cannot hold for a"
-        " policy that is uniformly good.",
-        "Both are computed and shown. The radius (equations for states 0 and 1, below) is the likely reason: "
-        "runs that lock on a wrong arm.",
+        " policy that is uniformly good; TV-KL-UCB is not.",
+        "Both are computed and shown.",
+    ),
+    (
+        "appendix D",
+        "KL-UCB-MC is given theorem 1 (a)'s constant for all arms. For independent arms with scenario 1's means that is"
+        " 7.04, below Lai and Robbins's 8.32. It is no bound, for the reason above.",
+        'bounds.upper_asymptotic(arms, "KL-UCB-MC") computes it.',
     ),
     (
         "theorem 3",

@@ -1,6 +1,7 @@
 """Upper and lower bounds on regret, in float64 NumPy: functions of an environment that return a `Bound`."""
 
 from jaxbandit.bounds.arms import Bound
+from jaxbandit.bounds.exponent import regret_exponent
 from jaxbandit.bounds.lower_bounds import lai_robbins, lower, lower_paper
 from jaxbandit.bounds.one_parameter import family_lower
 from jaxbandit.bounds.sample_mean import Condition, eigenvalue_condition, ucb_sm_constant, ucb_sm_upper
@@ -16,6 +17,7 @@ __all__ = [
     "lower",
     "lower_paper",
     "price_of_slow_arms",
+    "regret_exponent",
     "ucb_sm_constant",
     "ucb_sm_upper",
     "upper_asymptotic",

@@ -4,6 +4,7 @@ decision processes.
 
 from jaxbandit.environments.changing.changing_arms import ChangingArms, piecewise, rewards_table, sinusoid
 from jaxbandit.environments.changing.changing_chains import ChangingMarkovArms, changing_markov
+from jaxbandit.environments.changing.full_information import FullInformation, full_information
 from jaxbandit.environments.changing.lower_bound_arms import LowerBoundArms, lower_bound_instance
 from jaxbandit.environments.independent.independent_arms import (
     IndependentArms,
@@ -45,6 +46,7 @@ __all__ = [
     "DecisionProcess",
     "FamilyFit",
     "Fit",
+    "FullInformation",
     "HiddenArms",
     "IndependentArms",
     "InitialState",
@@ -61,6 +63,7 @@ __all__ = [
     "exponential_family",
     "fit",
     "fit_exponential_family",
+    "full_information",
     "gaussian",
     "grid",
     "hidden",

@@ -31,7 +31,7 @@ Some choices that are made for speed cannot be separated from what they compute.
 | rows of up to three states are lists of arrays, longer ones one array | `confidence.row.arithmetic` | one array |
 | two and three states are solved by formulas written out, more by loops | `confidence.row.tilt`, `confidence.row.stationary_mean` | the loops |
 | Newton's steps of three states and the divergence of their rows, as plain numbers | `confidence.chain.interior_point_three_states`, `confidence.chain.row_divergence_three_states` | `confidence.chain.interior_point` |
-| up to eight states are eliminated in turns that are written out, more in a loop | `policies.chains.thompson_mc` | the loop |
+| up to eight states are eliminated in turns that are written out, more in a loop | `policies.parts.stationary_law` | the loop |
 | up to three states the steps of a Whittle index are written out, more in a loop | `planning.subsidies` | the loop |
 | a loop of one turn or none, which keeps the runs last, and whose turn's number, 0, keeps XLA from computing it in every round | `policies.restless.observed_arms` | a choice, `jax.lax.cond`, with which rounds of `PosteriorWhittle` take 1.6 and of `UCWhittle` 3.6 times as long |
 | half the steps for a policy with three states | `confidence.chain.likelihood.ratio_to(quick=True)` | all steps |

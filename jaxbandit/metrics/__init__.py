@@ -1,7 +1,8 @@
 """Regret and its summaries: float64 NumPy functions of a result's counts.
 
-`counts` says what they need of a result, `regrets` computes regret, `shares` everything else. Code that displays
-results may also take `counts.check_label`, `counts.check_result` and `counts.has_best_arm`.
+`counts` says what they need of a result, `regrets` computes regret, `swaps` that for replacing one arm by another,
+`shares` everything else. Code that displays results may also take `counts.check_label`, `counts.check_result` and
+`counts.has_best_arm`.
 """
 
 from jaxbandit.metrics.regrets import (
@@ -14,6 +15,7 @@ from jaxbandit.metrics.regrets import (
 )
 from jaxbandit.metrics.shares import best_arms, best_share, discounted_reward, linear_share
 from jaxbandit.metrics.summaries import Summary, median_interval, summary
+from jaxbandit.metrics.swaps import external_regret, internal_regret, pair_regrets, swap_regret
 
 __all__ = [
     "Summary",
@@ -21,12 +23,16 @@ __all__ = [
     "best_share",
     "discounted_reward",
     "dynamic_regret",
+    "external_regret",
+    "internal_regret",
     "linear_share",
     "median_interval",
+    "pair_regrets",
     "paired_difference",
     "pseudo_regret",
     "realised_regret",
     "regret",
     "regret_name",
     "summary",
+    "swap_regret",
 ]

@@ -19,7 +19,7 @@ from jaxbandit.named_problems.named_arms import (
 )
 
 PAPER = "Roy, Shakkottai and Srikant, arXiv 2009.06606, section IV"
-UPPER, LOWER = "theorem 1's constant of log n, an upper bound", "theorem 3's constant of log n, a lower bound"
+UPPER, LOWER = "theorem 1's constant of log n, stated as an upper bound", "theorem 3's constant of log n, a lower bound"
 SCENARIOS: dict[str, Callable[..., MarkovArms]] = {
     "scenario 1": partial(two_state, p01=[0.5, 0.4, 0.3, 0.2, 0.1], p10=[0.4, 0.55, 0.65, 0.65, 0.7]),
     "scenario 2": partial(

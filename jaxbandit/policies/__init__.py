@@ -14,6 +14,7 @@ from jaxbandit.policies.chains.thompson_mc import ThompsonMC
 from jaxbandit.policies.chains.tv_kl_ucb import KLUCBMC, TVKLUCB
 from jaxbandit.policies.changing.detectors import CUSUM, MUCB, KnownBreaks
 from jaxbandit.policies.changing.exp4 import Exp4
+from jaxbandit.policies.changing.experts import Hedge, RegretMatching
 from jaxbandit.policies.changing.exponential_weights import Exp3, Exp3S, Rexp3
 from jaxbandit.policies.changing.forgetful import DiscountedUCB, SlidingWindowUCB
 from jaxbandit.policies.changing.glr import GLR
@@ -67,6 +68,7 @@ __all__ = [
     "GLR",
     "Gittins",
     "GradientBandit",
+    "Hedge",
     "HiddenMyopic",
     "IMED",
     "IMEDMC",
@@ -84,6 +86,7 @@ __all__ = [
     "Oracle",
     "PSRL",
     "RCA",
+    "RegretMatching",
     "PlugInGittins",
     "PosteriorGittins",
     "PosteriorWhittle",

@@ -103,8 +103,9 @@ def play_round(
     arms = top_arms(scores, plays)
     played = arms if keys.order is None else keys.order[arms]
     environment_state, feedback = environment.step(keys.environment, carry.environment, played, t)
-    if keys.order is not None and feedback.shown is not None:
-        feedback = feedback._replace(shown=feedback.shown[keys.order])
+    if keys.order is not None:
+        every = {name: getattr(feedback, name) for name in ("shown", "all_rewards")}
+        feedback = feedback._replace(**{name: a[keys.order] for name, a in every.items() if a is not None})
     policy_state = policy.update(kept, feedback._replace(arms=arms))
     counted = feedback.before if declares(environment).pays == "before" else feedback.states
     visits = add_one(carry.visits, played, counted)

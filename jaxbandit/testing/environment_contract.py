@@ -111,6 +111,9 @@ def _check_step(name: str, environment: Environment, key: Array, arms: int, stat
             require(whole, f"{name}.step: {part} is not [M] int32")
         require(feedback.rewards.shape == (plays,), f"{name}.step: rewards is not [M]")
         require(jnp.array_equal(feedback.arms, played), f"{name}.step: arms are not those that were played")
+        if feedback.all_rewards is not None:
+            agree = jnp.array_equal(feedback.all_rewards[played], feedback.rewards)
+            require(agree, f"{name}.step: all_rewards are not the rewards of the arms that were played")
         require(jnp.array_equal(feedback.t, t), f"{name}.step: t is not the round that was played")
         inside = bool(((feedback.states >= 0) & (feedback.states < states)).all())
         require(inside, f"{name}.step: a state out of range")

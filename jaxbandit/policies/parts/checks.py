@@ -85,6 +85,15 @@ def paid_to(policy: Any, task: Task, which: Paid) -> None:
         raise ValueError(f"{type(policy).__name__}: assumes that {kinds[which]}; in {task.name} {kinds[paying]}")
 
 
+def full_information(policy: Any, task: Task) -> None:
+    """Raise ValueError unless every arm shows its reward in every round."""
+    if declares(task.environment).shows != "all":
+        raise ValueError(
+            f"{type(policy).__name__} needs the reward of every arm in every round (full information), and {task.name} "
+            "shows those of the arms played; make it with environments.full_information(arms)"
+        )
+
+
 def of_arms(policy: Any, name: str, arms: int) -> None:
     """Raise ValueError unless the field `name` is one number, or one for each arm, [K]."""
     shape = arguments.finite(name, getattr(policy, name)).shape

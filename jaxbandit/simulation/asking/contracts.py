@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxbandit import members
 from jaxbandit.arguments import choice, excerpt
-from jaxbandit.base import Declares, Paid, Pairing, Pays, Problem, Task
+from jaxbandit.base import Declares, Paid, Pairing, Pays, Problem, Shows, Task
 from jaxbandit.members import declares
 
 
@@ -31,7 +31,7 @@ def check_declares(where: str, environment: Any) -> None:
     declared = declares(environment)
     if not isinstance(declared, Declares):
         raise ValueError(f"{where}.declares: {excerpt(declared)} is not a Declares; write jaxbandit.Declares(..)")
-    for name, choices in (("pairing", Pairing), ("problem", Problem), ("pays", Pays), ("paid", Paid)):
+    for name, choices in (("pairing", Pairing), ("problem", Problem), ("pays", Pays), ("paid", Paid), ("shows", Shows)):
         choice(f"{where}.declares.{name}", getattr(declared, name), get_args(choices))
     if (declared.pairing == "shared") != (declared.problem == "decision process"):
         raise ValueError(

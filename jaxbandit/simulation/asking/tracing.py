@@ -18,7 +18,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandit import members
-from jaxbandit.base import Feedback
+from jaxbandit.base import Feedback, Shows
 from jaxbandit.members import declares, means_now
 from jaxbandit.simulation.asking.user_code import MethodError, call, method, trusted
 from jaxbandit.simulation.dynamic_regret import DYNAMIC, EXTERNAL, no_regret, records_of
@@ -135,7 +135,7 @@ def _environment(environment: Any, size: Size) -> Program:
     state = _settled(
         "step", initial, following, lambda state: method("step", environment, _key(), state, played, _ROUND)[0][0]
     )
-    _check_feedback(feedback, size)
+    _check_feedback(feedback, size, declares(environment).shows)
     pieces += more
     first: Any = None
     records: dict[str, Any] = {}
@@ -169,7 +169,7 @@ def _environment(environment: Any, size: Size) -> Program:
     return Program(_hash(pieces), EnvironmentShapes(state, feedback, records, first, dynamic), fixed=True)
 
 
-def _check_feedback(feedback: Feedback, size: Size) -> None:
+def _check_feedback(feedback: Feedback, size: Size, shows: Shows) -> None:
     numbers = {"arms": size.plays, "before": size.plays, "states": size.plays}
     for name, length in numbers.items() if feedback.shown is None else {**numbers, "shown": size.arms}.items():
         array = getattr(feedback, name)
@@ -178,6 +178,9 @@ def _check_feedback(feedback: Feedback, size: Size) -> None:
             raise MethodError(f"step: {name} is not {axes} int32, {length} of them, but {_kind(array)}")
     if getattr(feedback.rewards, "shape", None) != (size.plays,):
         raise MethodError(f"step: rewards is not [M] = ({size.plays},), but {_kind(feedback.rewards)}")
+    if getattr(feedback.all_rewards, "shape", None) != ((size.arms,) if shows == "all" else None):
+        wanted = f"[K] = ({size.arms},)" if shows == "all" else 'None, unless the environment declares shows="all"'
+        raise MethodError(f"step: all_rewards is not {wanted}, but {_kind(feedback.all_rewards)}")
 
 
 def _policy(policy: Any, size: Size, fields: Any, first: Any, shuffle: bool) -> Program:

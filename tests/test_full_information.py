@@ -1,0 +1,293 @@
+"""Full information: what all arms show, Hedge and regret matching, internal and swap regret."""
+
+import itertools
+import math
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import reference_experts as reference
+
+import jaxbandit
+from jaxbandit import Feedback, Hedge, RegretMatching, Task, environments, metrics, simulate
+from jaxbandit.environments import full_information, rewards_table
+from jaxbandit.testing import check_environment, check_policy
+
+NO_TABLE = jnp.zeros((3, 0))
+GOALS = ("external", "internal", "swap")
+TABLE = np.random.default_rng(5).integers(0, 2, (60, 3)).astype(float)
+RESTED = jaxbandit.two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
+ARMS = full_information(RESTED)
+FIXED = [jaxbandit.Oracle(row) for row in np.eye(3)]  # each plays one arm
+POLICIES = {
+    **{f"Hedge-{goal}": Hedge(eta=0.4, regret=goal) for goal in GOALS},
+    **{f"RegretMatching-{goal}": RegretMatching(goal) for goal in GOALS[:2]},
+}
+
+
+def games(arms, rounds):
+    """All tables of zeros and ones, [2^(K n), n, K]."""
+    return np.array(list(itertools.product((0.0, 1.0), repeat=arms * rounds))).reshape(-1, rounds, arms)
+
+
+def along(policy, tables, plays):
+    """The policy's probabilities in each round of each game, [.., n, K], for arms played [.., n]."""
+
+    def one(table, played):
+        def step(state, round_):
+            x, arm, t = round_
+            nothing = jnp.zeros(1, jnp.int32)
+            feedback = Feedback(arm[None], nothing, nothing, x[arm][None], t, all_rewards=x)
+            return policy.update(state, feedback), policy.probabilities(state, t)
+
+        t = 1 + jnp.arange(len(played), dtype=jnp.int32)
+        return jax.lax.scan(step, policy.init(jnp.zeros((table.shape[1], 0))), (table, played, t))[1]
+
+    return np.asarray(jax.jit(jax.vmap(one))(jnp.asarray(tables, float), jnp.asarray(plays, jnp.int32)), float)
+
+
+def logarithm(arms, goal):
+    """L of the bound sqrt(n L / 2) of Hedge."""
+    return {"external": math.log(arms), "internal": math.log(arms * (arms - 1)), "swap": arms * math.log(arms)}[goal]
+
+
+def of_pairs(pairs, goal):
+    """The regret, from those of pairs [.., K, K]."""
+    return {"external": pairs.sum(-2).max(-1), "internal": pairs.max((-2, -1)), "swap": pairs.max(-1).sum(-1)}[goal]
+
+
+@pytest.mark.parametrize(("arms", "rounds"), [(2, 4), (3, 3)])
+@pytest.mark.parametrize("goal", GOALS)
+def test_hedge_in_all_short_games(goal, arms, rounds):
+    """Its law in float64, and its bound, in every game of zeros and ones."""
+    tables = games(arms, rounds)
+    result = along(Hedge(horizon=rounds, regret=goal), tables, np.zeros(tables.shape[:2]))
+    eta = math.sqrt(8 * logarithm(arms, goal) / rounds)
+    np.testing.assert_allclose(result, [reference.hedge(table, eta, goal) for table in tables], rtol=2e-5)
+    pairs = np.einsum("gti,gtij->gij", result, tables[:, :, None] - tables[..., None])
+    worst = of_pairs(pairs, goal).max()
+    assert 0.4 < worst / math.sqrt(rounds * logarithm(arms, goal) / 2) <= 1
+
+
+@pytest.mark.parametrize(("arms", "rounds"), [(2, 4), (3, 3)])
+@pytest.mark.parametrize("goal", GOALS[:2])
+def test_regret_matching_in_all_short_games(goal, arms, rounds):
+    """Its law along every sequence of arms; and the exact expectation of its realised regret stays below its bound."""
+    sequences = np.array(list(itertools.product(range(arms), repeat=rounds)))
+    tables, plays = (np.repeat(games(arms, rounds), len(sequences), 0), np.tile(sequences, (2 ** (arms * rounds), 1)))
+    result = along(RegretMatching(goal), tables, plays)
+    np.testing.assert_allclose(result.sum(-1), 1, rtol=1e-5)
+    for table, played, rows in zip(tables[:: arms + 4], plays[:: arms + 4], result[:: arms + 4]):
+        for t in range(rounds):
+            regrets = reference.positive_regrets(table[:t], played[:t], goal)
+            if not regrets.any():
+                np.testing.assert_allclose(rows[t], 1 / arms, rtol=1e-6)
+            elif goal == "external":
+                np.testing.assert_allclose(rows[t], regrets / regrets.sum(), rtol=1e-6)
+            else:  # any stationary law is right where there are several
+                np.testing.assert_allclose(reference.flow(regrets) @ rows[t], 0, atol=1e-5)
+    chances = np.take_along_axis(result, plays[..., None], 2)[..., 0].prod(1)
+    pairs = np.array([reference.pair_regrets(*game) for game in zip(tables, plays)])
+    expected = (chances * of_pairs(pairs, goal)).reshape(-1, len(sequences)).sum(1)
+    assert 0.3 < expected.max() / math.sqrt(rounds * (arms - 1)) <= 1
+
+
+def test_hedge_keeps_its_digits():
+    """After 1e7 rounds of which the last few make the difference, and for rates that differ by more than floats do."""
+    state = Hedge(eta=1e-3).init(NO_TABLE)
+    behind = np.array([0.0, 250.0, 700.0])
+    state = state._replace(gains=jaxbandit.sums.add_to_each(state.gains, jnp.asarray(1e7 - behind)))
+    step = jax.jit(Hedge(eta=1e-3).update)
+    feedback = Feedback.of(0, 0.5, t=1, table=NO_TABLE)._replace(all_rewards=jnp.array([0.1, 0.3, 0.2]))
+    for _ in range(200):
+        state = step(state, feedback)
+    weights = np.exp(1e-3 * (200 * np.array([0.1, 0.3, 0.2]) - behind))
+    np.testing.assert_allclose(jax.jit(Hedge(eta=1e-3).probabilities)(state), weights / weights.sum(), rtol=1e-4)
+
+    policy, regrets = Hedge(eta=1.0, regret="internal"), np.full((3, 3), -300.0)
+    np.fill_diagonal(regrets, 0)
+    regrets[2, :2] = 0  # arms 0 and 1 hardly wish for another one, arm 0 less so
+    regrets[0, 1] -= math.log(3)
+    state = policy.init(NO_TABLE)
+    state = state._replace(gains=state.gains._replace(high=jnp.asarray(regrets, float)))
+    # p0 (1/3 + 1) = p1 + p2 / e and p2 (2 / e) = p0 + p1 with e = exp(-300), so that arm 2 has nothing: p2 / e = 1/2
+    np.testing.assert_allclose(jax.jit(policy.probabilities)(state), [9 / 14, 5 / 14, 0], rtol=1e-4, atol=1e-30)
+
+
+def test_arms_without_probability_are_not_played():
+    policy = RegretMatching()
+    state = policy.init(NO_TABLE)
+    state = state._replace(regrets=jaxbandit.sums.add_to_each(state.regrets, jnp.array([-3.0, 1.0, 3.0])))
+    keys = jax.random.split(jax.random.key(0), 100_000)
+    played = np.asarray(jax.jit(jax.vmap(lambda key: jnp.argmax(policy.scores(key, state, 2)[0])))(keys))
+    assert 0 not in played and abs((played == 1).mean() - 0.25) < 7 * math.sqrt(0.1875 / 100_000)
+
+
+@pytest.mark.parametrize("name", ["Hedge-internal", "Hedge-swap"])  # test_policies.py has others
+def test_contract_of_policies(name):
+    check_policy(POLICIES[name], ARMS, rounds=20)
+
+
+def thirds(n):
+    """Each of three arms pays in its own third, which are a little longer from one to the next."""
+    more = round(1.5 * math.sqrt(n))
+    return np.repeat(np.eye(3), [n // 3 - more, n // 3, n - 2 * (n // 3) + more], axis=0)
+
+
+def test_bounds_on_tables_that_mislead():
+    """Means of 100 runs: bounds on expectations are more than 6 standard errors above them (false fails below 1e-8)."""
+    n = 600
+    policies = {goal: Hedge(horizon=n, regret=goal) for goal in GOALS}
+    policies |= {f"matching {goal}": RegretMatching(goal) for goal in GOALS[1:2]}
+    tables = {
+        "thirds": thirds(n),
+        "alternating": np.tile([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]], (n // 2, 1)),
+        "coins": np.random.default_rng(0).integers(0, 2, (n, 3)).astype(float),
+    }
+    arms = {name: full_information(rewards_table(table)) for name, table in tables.items()}
+    result = simulate(arms, policies, runs=100, horizon=n, times=[n])
+    for label in policies:
+        pairs, goal = metrics.pair_regrets(result, label)[:, 0, :, -1], label.split()[-1]
+        if label in GOALS:  # of expected regrets of pairs
+            regrets, bound = of_pairs(pairs.mean(1), goal), math.sqrt(n * logarithm(3, goal) / 2)
+        else:
+            regrets, bound = of_pairs(pairs, goal).mean(1), math.sqrt(2 * n)
+        assert (regrets < bound).all(), (label, regrets, bound)
+    internal = {label: metrics.internal_regret(result, label)[0, 0, :, -1].mean() for label in policies}
+    assert internal["external"] > n / 4 and max(internal["internal"], internal["matching internal"]) < n / 20
+
+
+@pytest.mark.parametrize("kind", ["table", "real"])
+def test_regrets_of_pairs_by_a_loop(kind):
+    """Every round of five runs, with arms in another order in each run and feedback a round late."""
+    inner = rewards_table(TABLE) if kind == "table" else environments.uniform([0.0, 0.1, 0.2], [0.9, 1.0, 0.8])
+    n, every = len(TABLE), np.arange(1, len(TABLE) + 1)
+    asked = {"runs": 5, "horizon": n, "times": every, "shuffle": True, "delay": 1}
+    policies = {"Hedge": Hedge(0.3), "UCB1": jaxbandit.UCB1()}
+    fixed = {"arms": FIXED} if kind == "real" else {}
+    result = simulate(full_information(inner), policies | fixed, **asked)
+    if kind == "table":
+        tables = np.broadcast_to(TABLE, (5, n, 3))
+        assert result.problem == "changing"
+        np.testing.assert_array_equal(metrics.external_regret(result, "UCB1"), metrics.regret(result, "UCB1"))
+    else:
+        paid = np.stack([result.recorded["rewards"]["arms"][0, k, ..., k] for k in range(3)], -1)
+        tables = np.diff(paid, axis=1, prepend=0)
+        assert result.problem == "rested"
+    for label in policies:
+        played = np.diff(result.visits[label][0, 0].sum(-1), axis=1, prepend=0).argmax(-1)
+        pairs = metrics.pair_regrets(result, label)[0, 0]
+        for run in range(5):
+            for t in (1, 7, n):
+                expected = reference.pair_regrets(tables[run, :t], played[run, :t])
+                np.testing.assert_allclose(pairs[run, t - 1], expected, atol=0 if kind == "table" else 1e-5)
+                for name, goal in zip(("external_regret", "internal_regret", "swap_regret"), GOALS):
+                    value = getattr(metrics, name)(result, label)[0, 0, run, t - 1]
+                    np.testing.assert_allclose(value, of_pairs(expected, goal), atol=1e-5)
+
+
+def test_the_orders_of_arms_make_no_difference():
+    """Arm 1 alone pays, and Hedge with a large rate plays it from the second round on."""
+    arms = full_information(rewards_table(np.tile([0.0, 1.0, 0.0], (9, 1))))
+    result = simulate(arms, {"p": Hedge(90.0)}, runs=20, horizon=9, times=[1, 9], shuffle=True)
+    assert (np.diff(result.visits["p"][0, 0].sum(-1), axis=1)[:, 0] == [0, 8, 0]).all()
+
+
+def test_arms_move_as_if_all_were_played():
+    """Outcomes of all arms, whoever is played, are those of the rested arms alone; and what policies are shown."""
+    fixed = {"arms": FIXED}
+    asked = {"runs": 4, "horizon": 50, "times": [20, 50]}
+    alone = simulate(RESTED, fixed, **asked)
+    result = simulate(ARMS, fixed, **asked)
+    assert result.problem == "observed"
+    for i, j in itertools.product(range(3), repeat=2):
+        outcomes = result.recorded["outcomes"]["arms"][0, i, ..., i, j, :]
+        np.testing.assert_array_equal(outcomes, alone.visits["arms"][0, j, ..., j, :])
+    _, feedback = ARMS.step(jax.random.key(0), ARMS.init(jax.random.key(0)), jnp.array([2, 0]), jnp.int32(1))
+    np.testing.assert_array_equal(feedback.all_rewards, feedback.shown)
+    np.testing.assert_array_equal(feedback.rewards, feedback.all_rewards[jnp.array([2, 0])])
+    without = simulate(full_information(RESTED, pairs=False), {"U": jaxbandit.Uniform()}, **asked)
+    assert "outcomes" not in without.recorded
+    with pytest.raises(ValueError, match=r"^result: the outcomes of all arms were not recorded; make the arms with"):
+        metrics.internal_regret(without, "U")
+    twice = simulate(ARMS, {"U": jaxbandit.Uniform()}, **asked, plays=2)
+    with pytest.raises(ValueError, match="^result: 2 arms were played a round"):
+        metrics.swap_regret(twice, "U")
+
+
+KINDS = {
+    "rested": RESTED,
+    "table": rewards_table(np.random.default_rng(0).random((1024, 2)), draw=True),
+    "beta": environments.beta([1.0, 2.0], [1.0, 1.0]),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_contract_of_arms(kind):
+    check_environment(full_information(KINDS[kind]), settle=512, plays=32)
+
+
+def test_arms_that_cannot_show_all_rewards():
+    hidden = environments.hidden(RESTED.transition, [[0.2, 0.7]] * 3)
+    waiting = environments.restless(RESTED.transition, (0, 1), RESTED.transition[::-1])
+    words = r"^environment: \w+ cannot show the rewards of all arms; rested, restless or changing arms can"
+    paying = environments.restless(RESTED.transition, (0, 1), RESTED.transition[::-1], paid="all")
+    for arms in (hidden, environments.restarting(RESTED, 0.9), environments.riverswim(3), paying, ARMS):
+        with pytest.raises(ValueError, match=words):
+            full_information(arms)
+    with pytest.raises(ValueError, match=r"^environment: arms of RestlessArms move by another law .* leave `passive`"):
+        full_information(waiting)
+    with pytest.raises(ValueError, match="^environment: "):
+        full_information("table")
+    with pytest.raises(ValueError, match="made for 60 rounds"):
+        simulate(full_information(rewards_table(TABLE)), {"U": jaxbandit.Uniform()}, runs=1, horizon=50)
+
+
+BAD = [
+    (Hedge(), ARMS, "eta: missing; give it, or horizon"),
+    (Hedge(eta=0.0), ARMS, "eta: 0.0 lies outside"),
+    (Hedge(eta=0.1, horizon=10), ARMS, "horizon: 10 beside eta"),
+    (Hedge(eta=0.1, regret="both"), ARMS, "regret: 'both' is not one of external, internal, swap"),
+    (RegretMatching("swap"), ARMS, "regret: 'swap' is not one of external, internal"),
+    (Hedge(0.1), full_information(jaxbandit.gaussian([0.0, 1.0])), "Hedge plays rewards from 0 to 1"),
+    *[(p, RESTED, rf"{type(p).__name__} needs the reward of every arm in every round") for p in POLICIES.values()],
+]
+
+
+@pytest.mark.parametrize(("policy", "arms", "message"), BAD)
+def test_bad_fields(policy, arms, message):
+    with pytest.raises(ValueError, match=rf"^policies\['p'\](: |\.){message}"):
+        simulate(arms, {"p": policy}, runs=1, horizon=10)
+    RegretMatching().validate(Task(full_information(jaxbandit.gaussian([0.0, 1.0]))))
+
+
+@pytest.mark.parametrize("policy", POLICIES.values(), ids=type)
+def test_feedback_without_all_rewards(policy):
+    feedback = Feedback.of(0, 0.5, t=1, table=NO_TABLE)
+    with pytest.raises(ValueError, match=r"^all_rewards: None; this policy needs the reward of every arm"):
+        policy.update(policy.init(NO_TABLE), feedback)
+    with pytest.raises(ValueError, match=r"^all_rewards: \[0.5, nan\] is not a finite number for each of 3 arms"):
+        policy.update(policy.init(NO_TABLE), feedback._replace(all_rewards=jnp.array([0.5, jnp.nan])))
+    with pytest.raises(ValueError, match="plays one arm a round"):
+        simulate(ARMS, {"p": policy}, runs=1, horizon=10, plays=2)
+
+
+@jaxbandit.pytree
+class Boasting(environments.MarkovArms):
+    """Declares that all arms show their rewards, and shows none, or others."""
+
+    declares = jaxbandit.Declares(pairing="play", shows="all")
+    lies: bool = jaxbandit.static(False)
+
+    def step(self, key, state, arms, t):
+        state, feedback = super().step(key, state, arms, t)
+        return state, feedback._replace(all_rewards=jnp.full(3, 0.5) if self.lies else None)
+
+
+def test_an_environment_shows_what_it_declares():
+    fields = {name: getattr(RESTED, name) for name in RESTED.__dataclass_fields__}
+    with pytest.raises(ValueError, match=r"step: all_rewards is not \[K\] = \(3,\), but NoneType"):
+        simulate(Boasting(**fields), {"U": jaxbandit.Uniform()}, runs=1, horizon=3)
+    with pytest.raises(AssertionError, match="step: all_rewards are not the rewards of the arms that were played"):
+        check_environment(Boasting(**fields, lies=True))
