@@ -2,7 +2,9 @@
 
 For seven chains, i.i.d. and Markovian: in how many rounds, on average, a state's share of visits is farther than eps
 from its stationary probability (proposition 2), an estimated probability farther than eps from the true one (3), or the
-test of independence wrong (4), beside the bounds on these sums. Prints and writes them (CSV), and draws how they grow.
+test of independence wrong (4), beside the bounds on these sums. How often five tests are wrong on arms with two and
+three states, played in every round or seldom. Exact sums beside the bounds of propositions 5 and 6. Prints and writes
+all (CSV), and draws the first two.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ import numpy as np
 
 from experiments.command_line.experiment import begin, finish
 from experiments.command_line.options import Simulation, main, option
+from experiments.published import confidence_sums, independence_tests
 from experiments.published.propositions import CHAINS, EPS, EVENTS, TwoState, bound, count_events, first_rounds
 from experiments.reports.pictures import Pictures, frameless, panels
 from experiments.reports.tables import Row
@@ -109,7 +112,15 @@ def run(settings: Settings) -> dict[str, np.ndarray]:
     times = np.unique(np.rint(np.geomspace(1, settings.horizon, 60)).astype(np.int32))
     sums = count_all(settings, times)
     title = f"Mean number of the first {settings.horizon:,} rounds with the event, {settings.runs:,} chains"
-    finish(folder, {"concentration": (title, table(sums, settings.horizon))}, draw(sums, times))
+    tests = independence_tests.wrong_shares(settings.key(), settings.runs, settings.horizon)
+    wrong = f"Share of {settings.runs:,} runs in which a test is wrong: false alarms of i.i.d. arms, misses of others"
+    tables = {
+        "concentration": (title, table(sums, settings.horizon)),
+        "tests": (wrong, independence_tests.table(tests, settings.horizon)),
+        "confidence_sums": ("Propositions 5 and 6, exactly", confidence_sums.table()),
+    }
+    pictures = (*draw(sums, times), *independence_tests.draw(tests, settings.horizon))
+    finish(folder, tables, iter(pictures))
     return sums
 
 

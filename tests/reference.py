@@ -27,7 +27,7 @@ DEFAULTS = {
     "KLUCBMC": {"exploration": None, "unvisited": 1.0, "samples": "arm"},
     "PlugInGittins": {"discount": 0.99, "prior": 1.0},
     "TVKLUCB": {"exploration": None, "unvisited": 1.0, "samples": "arm", "exponent": 0.25, "scale": 1.0}
-    | {"clock": "round", "distance": "total_variation"},
+    | {"clock": "round", "distance": "total_variation", "test": "distance"},
 }
 
 
@@ -112,11 +112,28 @@ def least_gap(count, fields):
 
 def is_markovian(count, t, fields):
     """Return whether two estimated rows of an arm are too far apart for independent rewards."""
+    if fields["test"] == "likelihood_ratio":
+        return log_p_value(count) < -log_f(t if fields["clock"] == "round" else plays(count) + 1, None)
     clock = t - 1 if fields["clock"] == "round" else plays(count)
     rows = estimated_rows(count, fields["unvisited"])
     largest = max(distance(p, q, fields["distance"]) for p, q in combinations(rows, 2))
     # Estimates meet the threshold exactly when the clock is a fourth power, and such a tie is not beyond it.
     return largest > fields["scale"] * clock ** -fields["exponent"] * (1 + 1e-5)
+
+
+def log_p_value(count):
+    """Return the logarithm of the bound on the p-value of independence, from mutual information and factorials."""
+    n, states = plays(count), len(count)
+    arrivals, shape = visits(count), states * (states - 1)
+    ratio = sum(
+        moves * (math.log(moves) + math.log(n) - math.log(sum(row)) - math.log(arrivals[s]))
+        for row in count
+        for s, moves in enumerate(row)
+        if moves
+    )
+    union = n * (n + 1) * math.comb(n + states - 1, states - 1)
+    tail = ratio - shape - shape * math.log(ratio / shape) if ratio > shape else 0.0
+    return min(math.log(union) - tail, 0.0)
 
 
 def plugged_in(count, state, reward, fields):

@@ -23,7 +23,7 @@ WHOLE = """
 scenario1: table paired claims; regret regret_kl distribution plays
 scenario3: table paired claims; regret regret_kl distribution plays
 asymptotic_bounds: constants; asymptotic_bounds
-concentration: concentration; concentration
+concentration: concentration tests confidence_sums; concentration tests
 lower_bound: growth; lower_bound
 initial_state: table claims; initial_state_2
 optimality: growth; optimality

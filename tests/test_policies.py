@@ -135,7 +135,7 @@ def test_contract(name):
 
 
 BAD = """
-TVKLUCB: samples="play"; clock="wall"; distance="hellinger"; scale=-1.0; exponent=-0.25
+TVKLUCB: samples="play"; clock="wall"; distance="hellinger"; test="ratio"; scale=-1.0; exponent=-0.25
 KLUCBMC: unvisited=1.5
 RoundRobinKLUCB: delta=0.5
 UCBSM: L=-1.0

@@ -31,6 +31,7 @@ VARIANTS = [
     ("TVKLUCB", {"clock": "arm", "unvisited": 0.0, "exponent": 0.3, "scale": 1.2}, UNIT),
     ("TVKLUCB", {"distance": "squared_hellinger", "scale": 0.8}, UNIT),
     ("TVKLUCB", {"distance": "kl", "samples": "state", "scale": 2.0}, UNIT),
+    ("TVKLUCB", {"test": "likelihood_ratio"}, UNIT),
 ]
 
 
@@ -83,6 +84,7 @@ def test_markovian_of_every_distance():
 
 
 FIVE = [VARIANTS[1][:2], ("TVKLUCB", {"clock": "arm", "distance": "kl", "scale": 1.5})]
+FIVE += [("TVKLUCB", {"test": "likelihood_ratio", "clock": "arm"})]
 
 
 @pytest.mark.parametrize(("name", "fields"), FIVE)

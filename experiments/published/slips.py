@@ -56,6 +56,34 @@ SLIPS = [
         "Shown as measured.",
     ),
     (
+        "proposition 5",
+        "The sum for the estimate has X_s where X_i is meant, and how t depends on s is not said. The proof bounds the"
+        " probability for one s by a sum over the same letter, then sums over t where the proposition sums over s; and"
+        " it compares a sum of 1/f with an integral from 0, where f does not grow.",
+        "Computed exactly for t = s, for t = n, and summed over rounds as theorem 1 needs it: all hold, by far"
+        " (experiments.concentration).",
+    ),
+    (
+        "proposition 6",
+        "(a) and (b) have an infimum over eps_1 on the right while the left depends on eps_1: as printed they do not"
+        " hold. (c) needs Z_2 ≥ 0, which is not asked for. Equalities of the proof are inequalities, because plays are"
+        " whole numbers.",
+        "With the same eps_1 on both sides, which is all that the theorem uses, and Z_2 ≥ 0 they hold.",
+    ),
+    (
+        "the KL test (remark, appendix D)",
+        "The inequality that is named for it compares an empirical law with the true one, not two empirical ones. And"
+        " that Chernoff's bound cannot be applied to KL is too strong: away from 0 and 1 the KL test asks for a"
+        " difference of the order t^(−1/8).",
+        'TVKLUCB(test="likelihood_ratio") compares rows with the pooled row; its false alarms are summable.',
+    ),
+    (
+        "proposition 2",
+        "In the proof the probability of a type is said to equal what bounds it, and its shares are taken as stationary"
+        " for its rows, which they are up to one step.",
+        "None needed.",
+    ),
+    (
         "proposition 4, and the test",
         "Case I of the proof needs the number of visits s_0 ≤ t the other way round. The proposition is "
         "stated for a clock that counts the arm's own steps; the algorithm's counts rounds, so that an i.i.d."

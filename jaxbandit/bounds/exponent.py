@@ -29,7 +29,7 @@ def regret_exponent(environment: MarkovEnvironment, samples: Samples = "arm") ->
     minus the sum of their r / c. It is 1 for samples="arm", the paper's equations, and for samples="state" where m is
     at least 1/2, but 0 if p = 1 and m is at most 1/2. For samples="state" and m below 1/2 it is often positive. A
     policy with alpha > 0 is not uniformly good, and no bound of the order log n on its regret can hold. The policy has
-    no memory, and the exponent of `TVKLUCB` is positive.
+    no memory, and `TVKLUCB` has test="distance" and a positive exponent.
 
     Args:
       environment: two-state arms, as of `two_state`.

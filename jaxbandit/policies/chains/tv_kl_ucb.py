@@ -11,7 +11,7 @@ from jax.typing import ArrayLike
 from jaxbandit.base import Feedback, Task, described, pytree, static, total
 from jaxbandit.confidence import Solver, kl_bound
 from jaxbandit.confidence.row import MOST_LISTED, excursions, weighted_mean_max
-from jaxbandit.divergences import Distance, farthest, threshold
+from jaxbandit.divergences import Distance, farthest, log_p_value, threshold
 from jaxbandit.fast import computed_once
 from jaxbandit.policies.chains import tv_kl_ucb_many_states as many_states
 from jaxbandit.policies.chains.estimated_rows import estimates
@@ -21,6 +21,7 @@ from jaxbandit.policies.parts.exploration import Clock, level
 from jaxbandit.policies.parts.memory import ChainMemory, Forgets, no_transitions, positive, remembered
 
 Samples = Literal["arm", "state"]
+Test = Literal["distance", "likelihood_ratio"]
 
 
 @described
@@ -112,6 +113,12 @@ class TVKLUCB:
       distance: "total_variation", "squared_hellinger", "jensen_shannon" or "kl" (the larger of both orders), all
         compared with the same threshold. The paper's proof covers the first and distances that are never larger, such
         as the next two; there is no proof for "kl". With a smaller distance an arm is classified as Markovian later.
+      test: "distance" (the paper) or "likelihood_ratio": an arm is classified as Markovian if `divergences.log_p_value`
+        of its transitions is below -log f(t), f(t) = 1 + t log^2 t, or -log f(T + 1) with the arm's clock; exponent,
+        scale, distance and unvisited have no part in that. With the clock "round" and without a memory, an arm with
+        independent rewards is then classified as Markovian in round t with probability at most 1 / f(t), which is
+        summable, however often it has been played. In return a Markovian arm is not recognised before about
+        log f(t) / I plays, I = sum over s of pi_s KL(P_s, pi), with its rows P_s and their stationary law pi.
       solver: of `confidence.kl_bound` and `confidence.stationary_mean_upper`.
       memory: None, or `Discounted` or `Window`, for arms with two or three states: rows, means and T are then of the
         remembered plays, and the number of remembered rounds replaces t.
@@ -122,7 +129,7 @@ class TVKLUCB:
 
     Source: the paper's sections III.A and III.C, algorithms 1 and 2; estimates and t as in its text, not as in its
     authors' code. All pairs of rows are compared: algorithm 2's loop omits the last state, and would classify the best
-    arm of scenario 3 as i.i.d.
+    arm of scenario 3 as i.i.d. The likelihood ratio is ours, from the inequality that its remark on distances names.
 
     >>> policy = TVKLUCB()
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
@@ -137,6 +144,7 @@ class TVKLUCB:
     samples: Samples = static("arm")
     clock: Clock = static("round")
     distance: Distance = static("total_variation")
+    test: Test = static("distance")
     solver: Solver = static("halley")
     memory: Forgets | None = None
 
@@ -145,11 +153,17 @@ class TVKLUCB:
         _check(self, task)
         checks.choice(self, "clock", get_args(Clock))
         checks.choice(self, "distance", get_args(Distance))
+        checks.choice(self, "test", get_args(Test))
         checks.number(self, "exponent", 0)
         checks.number(self, "scale", 0)
 
+    @property
+    def _compared(self) -> Distance | None:
+        """The distance between rows, if the test needs it."""
+        return self.distance if self.test == "distance" else None
+
     def init(self, reward: Array) -> Estimated:
-        return _initial_state(self, reward, self.distance)
+        return _initial_state(self, reward, self._compared)
 
     def markovian(self, state: Estimated, t: Array) -> Array:
         """The arms that the policy classifies as Markovian in round t, [K] bool."""
@@ -162,6 +176,8 @@ class TVKLUCB:
             elapsed = jnp.asarray(remembered(self.memory, t - 1))
         else:
             elapsed = total(total(seen.counts)) if known is None else known.plays
+        if self.test == "likelihood_ratio":
+            return computed_once(log_p_value(seen.counts)) < -level(elapsed + 1), state
         limit = threshold(elapsed, self.exponent, self.scale)
         if known is not None:
             limit = jnp.broadcast_to(limit, known.plays.shape)
@@ -179,7 +195,7 @@ class TVKLUCB:
         return transition_index(self, state, t, markovian)
 
     def update(self, state: Estimated, feedback: Feedback) -> Estimated:
-        return _updated(self, state, feedback, self.distance)
+        return _updated(self, state, feedback, self._compared)
 
 
 def _initial_state(policy: KLUCBMC | TVKLUCB, reward: Array, distance: Distance | None) -> Estimated:
