@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from against import check_same_arms
 
-from jaxbandit import UCB2, Feedback, UCB1Normal, environments, simulate, two_state
+from jaxbandit import UCB2, Feedback, UCB1Normal, bernoulli, environments, simulate, two_state
 from jaxbandit.policies.means.ucb1_normal import squared_differences
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
@@ -47,6 +47,13 @@ def by_epochs(name, draws, reward, initial_state, horizon, /, alpha=0.001):
 @pytest.mark.parametrize("alpha", [0.001, 0.1, 0.5])
 def test_ucb2_plays_the_epochs_of_the_paper(alpha):
     check_same_arms(by_epochs, "UCB2", {"alpha": alpha}, ARMS, runs=5, rounds=1500)
+
+
+def test_plays_under_way_begin_no_epoch():
+    """With delayed feedback the first arm, which is played at first, is left for the better one in all runs."""
+    arms = bernoulli([0.2, 0.8])
+    result = simulate(arms, {"p": UCB2(alpha=0.5)}, runs=20, horizon=1000, delay=20, times=[1000])
+    assert result.visits["p"][0, 0, :, -1, 1].sum(-1).min() > 700
 
 
 @pytest.mark.parametrize("alpha", [0.25, 0.0625, 2.0**-10])

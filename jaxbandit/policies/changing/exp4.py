@@ -35,7 +35,8 @@ class Exp4:
     the bound is not proved.
 
     Args:
-      advice: the probability with which each expert would play each arm: [E, K], or [n, E, K] for each of n rounds.
+      advice: the probability with which each expert would play each arm: [E, K], or [n, E, K] for each of n rounds,
+        which `WithDetector` counts from a restart.
       gamma: the probability of uniform exploration, in [1e-30, 1]; None for min(1, sqrt(K log E / ((e - 1) horizon))).
       horizon: the number of rounds, positive; only if gamma is None.
 

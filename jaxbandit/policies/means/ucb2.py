@@ -22,6 +22,8 @@ class Epochs(NamedTuple):
     memory: Memory
     exponent: Array  # [K] int32, r of the arm's last epoch
     until: Array  # [K] int32, the plays of the arm at which its last epoch ends
+    now: Array  # [K] int32, the round that is played
+    ended: Array  # [K] int32, the round that was played when the feedback of the epoch's last play arrived
 
 
 @pytree
@@ -30,8 +32,9 @@ class UCB2:
 
     T is the arm's plays and t - 1 the rounds so far. With tau(r) = ceil((1 + alpha)^r) an epoch ends when T is the next
     larger one of tau(0) = 1, tau(1), tau(2) and so on, so that an arm is seldom left and T is always one of these.
-    With M plays a round M epochs run side by side. Powers are computed in floats, so that an epoch may end a play, or a
-    millionth of T, too early or too late.
+    With M plays a round M epochs run side by side. With delayed feedback, as in `simulate(delay=5)`, an epoch lasts
+    until the feedback of so many plays has arrived; plays that were chosen by then begin none. Powers are computed in
+    floats, so that an epoch may end a play, or a millionth of T, too early or too late.
 
     Args:
       alpha: in [1e-6, 1); epochs grow with it. Rewards without a finite table are not mapped to [0, 1].
@@ -57,21 +60,27 @@ class UCB2:
 
     def init(self, reward: Array) -> Epochs:
         none = jnp.zeros(reward.shape[0], jnp.int32)
-        return Epochs(no_visits(reward), none - 1, none)
+        return Epochs(no_visits(reward), none - 1, none, none, none)
 
     def scores(self, key: Array, state: Epochs, t: Array) -> tuple[Array, Epochs]:
         _, plays = state.memory.mean_and_plays()
         share = jnp.maximum(jnp.asarray(t - 1, float) / positive(plays), 1)
         index = hoeffding_index(state.memory, (1 + self.alpha) / 2 * (1 + jnp.log(share)))
-        return jnp.where(plays < state.until, jnp.inf, index), state
+        now = jnp.broadcast_to(jnp.asarray(t, jnp.int32), plays.shape)
+        return jnp.where(plays < state.until, jnp.inf, index), state._replace(now=now)
 
     def update(self, state: Epochs, feedback: Feedback) -> Epochs:
         arms = feedback.arms
         plays, exponent, until = state.memory.mean_and_plays()[1][arms], state.exponent[arms], state.until[arms]
-        begins = plays >= until
-        exponent, until = (jnp.where(begins, *pair) for pair in zip(self.epoch(exponent, plays), (exponent, until)))
-        return Epochs(
-            state.memory.counted(feedback), state.exponent.at[arms].set(exponent), state.until.at[arms].set(until)
+        follows = (plays >= until) & (feedback.t > state.ended[arms])  # else chosen before the last epoch had ended
+        within = follows | (plays < until)
+        exponent, until = (jnp.where(follows, *pair) for pair in zip(self.epoch(exponent, plays), (exponent, until)))
+        ended = jnp.where(within & (plays + 1 >= until), state.now[arms], state.ended[arms])
+        return state._replace(
+            memory=state.memory.counted(feedback),
+            exponent=state.exponent.at[arms].set(exponent),
+            until=state.until.at[arms].set(until),
+            ended=state.ended.at[arms].set(ended),
         )
 
     def epoch(self, exponent: Array, plays: Array) -> tuple[Array, Array]:
