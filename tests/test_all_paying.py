@@ -202,6 +202,7 @@ REFUSED = [
     (lambda: restless(ROWS, CIRCULAR, paid="all", cost=[1, 2]), r"cost: shape \(2,\) is neither a number nor \[K\]"),
     (lambda: restless(ROWS, CIRCULAR, paid="all"), 'passive: missing with paid="all"'),
     (lambda: SEEN.comparator(3), "plays: 3 of 3 arms that all pay"),
+    (lambda: SEEN.comparator_name(0), "plays: 0 of 3 arms that all pay"),
     (lambda: LPPriority.of(SEEN, 3), "plays: 3 is not among the integers from 1 to 2"),
     (lambda: WhittleLastSeen.of(SEEN), "arms: they are observed, .* use Whittle.of"),
     (lambda: WhittleLastSeen.of(UNSEEN, 251), "ages: 251 is not among the integers from 2 to 250"),

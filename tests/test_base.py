@@ -95,8 +95,7 @@ def test_text_is_short():
 
 
 def test_stack():
-    stacked = stack([Both(1.0), Both(2.0)], "things")
-    np.testing.assert_array_equal(stacked.number, [1.0, 2.0])
+    np.testing.assert_array_equal(stack([Both(1.0), Both(2.0)], "things").number, [1.0, 2.0])
     with pytest.raises(ValueError, match="things: .* are not alike"):
         stack([Both(1.0), Both(1.0, "b")], "things")
     with pytest.raises(ValueError, match="things: .* are not alike"):

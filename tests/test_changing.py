@@ -16,7 +16,7 @@ STANDARD = piecewise([3000, 5000], [[0.5, 0.3, 0.4], [0.5, 0.3, 0.9], [0.5, 0.3,
 FAST = np.array([[0.5, 0.5], [0.4, 0.6]])
 SLOW = np.array([[0.9, 0.1], [0.2, 0.8]])
 CHAINS = [[FAST, SLOW, FAST], [SLOW, FAST, SLOW]]
-TABLE = np.random.default_rng(3).integers(0, 5, (60, 3)) / 4
+TABLE = np.random.default_rng(3).integers(0, 5, (60, 3)) / 7
 KINDS = {
     "piecewise": piecewise([20, 41], [[0.5, 0.3, 0.4], [0.5, 0.3, 0.9], [0.5, 0.3, 0.4]]),
     "sinusoid": sinusoid(60, 3),
@@ -85,7 +85,7 @@ def test_dynamic_regret_is_the_sum_over_the_arms_played(kind, plays):
         np.testing.assert_allclose(answer, expected, rtol=2.0**-22, atol=1e-9)
         if kind == "table":
             against = np.cumsum(means, axis=0).max(1) - np.cumsum((played * means).sum(-1), axis=1)
-            assert np.abs(metrics.regret(result, label)[0, 0] - against).max() <= horizon * 2.0**-23
+            assert np.abs(metrics.regret(result, label)[0, 0] - against).max() <= 2.0**-21
             assert (against < 0).any()  # what a single arm cannot do
     name = "regret against the best single arm" if kind == "table" else "dynamic regret"
     assert metrics.regret_name(result) == name
@@ -162,6 +162,7 @@ def test_bad_input():
         (lambda: sinusoid(100, 3, until=0.05), r"budget: 3 cannot be spent in 5 rounds by swings of 0.3; .* 1.5"),
         (lambda: lower_bound_instance(100, 26, 4), "budget: 26 cannot be spent by 4 arms"),
         (lambda: rewards_table([[0.5, 2.0]]), r"rewards: a reward lies outside \[0, 1\]"),
+        (lambda: rewards_table([[[0.5, 0.25]] * 2]), r"rewards: shape \(1, 2, 2\) is not \[n, K\]"),
         (lambda: rewards_table([[0.0, 0.25]]), r"rewards: 0.25 is neither 0 nor 1.*draw=True"),
         (lambda: changing_markov([5], [CHAINS[0]], (0, 1)), "transition: 1 of them; 1 breaks"),
         (lambda: changing_markov([5], [CHAINS[0], [np.eye(2)] * 3], (0, 1)), r"arm 0 is reducible.*\(segment 1\)"),
@@ -190,8 +191,7 @@ def test_pictures_and_named_axes_say_what_the_regret_is():
     result = simulate(arms, {"U": Uniform()}, runs=3, horizon=60)
     ax = plotting.plot_regret(result, scenario=1)
     assert ax.get_ylabel() == "dynamic regret"
-    marked = [line.get_xdata()[0] for line in ax.lines if line.get_linestyle() == ":"]
-    assert marked == [20, 51]
+    assert [line.get_xdata()[0] for line in ax.lines if line.get_linestyle() == ":"] == [20, 51]
     plt.close("all")
     data = result.to_xarray()
     assert data.regret.attrs["long_name"] == "dynamic regret"

@@ -446,6 +446,7 @@ def test_refusals():
         ({"p": KLUCB()}, "KLUCB plays rewards from 0 to 1; those of scenarios.*-inf to inf"),
         ({"p": [Thompson()]}, "Thompson plays rewards from 0 to 1"),
         ({"p": IMED(families.Poisson())}, "IMED plays rewards from 0 to inf"),
+        ({"p": Thompson(family=Other())}, "family: Thompson has no prior for Other"),
         ({"p": jaxbandit.Gittins.of(jaxbandit.bernoulli([0.5, 0.4, 0.3]), 0.9)}, "Gittins needs rewards"),
     ):
         with pytest.raises(ValueError, match=rf"^policies\['p'\].*{message}"):
@@ -454,8 +455,6 @@ def test_refusals():
         simulate(arms, {"p": UCB1()}, runs=2, horizon=5, record={"rewards": lambda arms, state, t: state.plays})
     with pytest.raises(ValueError, match="^scenarios"):
         simulate({"a": arms, "b": jaxbandit.bernoulli([0.5, 0.4, 0.3])}, {"p": UCB1()}, runs=2, horizon=5)
-    with pytest.raises(ValueError, match=r"^policies\['p'\].family: Thompson has no prior for Other"):
-        simulate(arms, {"p": Thompson(family=Other())}, runs=2, horizon=5)
     for bound in (bounds.lower, bounds.lower_paper, bounds.upper_asymptotic, bounds.ucb_sm_upper):
         with pytest.raises(ValueError, match="^environment: IndependentArms has no transition"):
             bound(arms)

@@ -22,10 +22,11 @@ def test_every_core_is_a_device_of_a_fresh_process():
 
 def test_once_jax_has_started_the_error_says_what_to_do(monkeypatch):
     number = len(jax.devices("cpu"))
-    monkeypatch.setattr("jaxbandit.cores.cores", lambda: number + 1)
     words = rf"^use_all_cores: JAX has started already, with {number} CPU device.*call it before anything is computed"
-    with pytest.raises(RuntimeError, match=words):
-        jaxbandit.use_all_cores()
+    for other in (number - 1, number + 1):
+        monkeypatch.setattr("jaxbandit.cores.cores", lambda other=other: other)
+        with pytest.raises(RuntimeError, match=words):
+            jaxbandit.use_all_cores()
 
 
 @pytest.mark.parametrize(("counted", "said"), [(6, 6), (None, 1)])

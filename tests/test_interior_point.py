@@ -5,9 +5,15 @@ import jax.flatten_util
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from mpmath import mp
 
 from jaxbandit import chains
-from jaxbandit.confidence.chain import interior_point, interior_point_three_states, starting_points
+from jaxbandit.confidence.chain import (
+    interior_point,
+    interior_point_three_states,
+    row_divergence_three_states,
+    starting_points,
+)
 
 SHORTENED = 0.9
 starting_point = jax.jit(starting_points.starting_point)
@@ -93,6 +99,8 @@ def test_a_step_is_newtons(kind):
         high = None if kind == "mean" else jnp.full(cases, 3.0)
         wanted = mean if kind != "box and free mean" else None
         point, _ = starting_point(counts, paid, wanted, jnp.max(paid, 0), high)
+        value = starting_point(counts, paid, wanted, jnp.max(paid, 0), jnp.full(cases, 0.5))[0].value
+        assert ((value > 0) & (value < 0.5)).all()  # a search begins inside the box
         push = jnp.full(cases, 1e-2) if wanted is None else None
         step = jax.jit(interior_point.step)
         lengths = []
@@ -130,3 +138,35 @@ def test_a_step_of_three_states_is_newtons():
                 inputs = (counts[..., case].T, paid[:, case], mean[case], None, None, None)
                 check_step(whole(point), whole(after), inputs, case)
             point = after
+
+
+def divergence_of_a_row(n, v):
+    """The row divergence, by halving the interval of x in 40 digits; 0 where only the best move was seen."""
+    with mp.workdps(40):
+        n, v = ([mp.mpf(float(number)) for number in numbers] for numbers in (n, v))
+        if mp.fdot(n, v) >= 0 or not any(a for a, b in zip(n, v, strict=True) if b < max(v)):
+            return 0
+        if max(v) <= 0:
+            return np.inf
+        low, high = mp.mpf(0), 1 / max(v)
+        for _ in range(130):
+            x = (low + high) / 2
+            rising = sum(a * b / (1 - x * b) for a, b in zip(n, v, strict=True) if a) < 0
+            low, high = (x, high) if rising else (low, x)
+        return float(sum(a * mp.log(1 - low * b) for a, b in zip(n, v, strict=True) if a))
+
+
+def test_row_divergences_of_three_states_against_40_digits():
+    """Within 2e-5, or 2e-8; a third of the counts are 0, and in one case of eight all moves lose."""
+    rng = np.random.default_rng(0)
+    n = np.where(rng.random((400, 3)) < 1 / 3, 0, 10 ** rng.uniform(-3, 5, (400, 3))).astype(np.float32)
+    v = (rng.normal(size=(400, 3)) * 10 ** rng.uniform(-2, 1, (400, 3))).astype(np.float32)
+    n[:4] = [[5, 0, 0], [0, 3, 7], [3, 4, 0], [0.034, 0.108, 77.5]]
+    v[:4] = [[0, -1, -2], [-1, 0, 0], [0, -1, -2], [1.6, 1.5, -0.0108]]
+    exact = np.array([divergence_of_a_row(*row) for row in zip(n, v, strict=True)])
+    apart = [v[:, i].astype(float) - v[:, j] for i, j in ((0, 1), (0, 2), (1, 2))]
+    arrays = (list(map(jnp.float32, columns)) for columns in (n.T, v.T, apart))
+    computed = np.asarray(row_divergence_three_states.divergence(*arrays), float)
+    np.testing.assert_array_equal(np.isinf(computed), np.isinf(exact))
+    finite = np.isfinite(exact)
+    np.testing.assert_allclose(computed[finite], exact[finite], rtol=2e-5, atol=2e-8)

@@ -33,8 +33,7 @@ def brute_ratio(n, mean):
     if mean == 1:
         return np.inf
     rho = (1 - mean) / mean
-    top = min(1.0, 1 / rho)
-    grid = np.linspace(0, top, 2001)
+    grid = np.linspace(0, min(1.0, 1 / rho), 2001)
     values = [log_likelihood(n, a, rho * a) for a in grid]
     at = int(np.argmax(values))
     low, high = grid[max(at - 1, 0)], grid[min(at + 1, 2000)]

@@ -78,8 +78,7 @@ def test_what_rounding_made_negative_is_zero():
 def test_policies_and_confidence_take_rows_of_float32():
     arms = restless(ROWS, PAYS)
     simulate(arms, {"myopic": Myopic(ROWS, ROWS[:, 0])}, runs=1, horizon=2)
-    noisy = hidden(ROWS, ROWS, PAYS)
-    simulate(noisy, {"myopic": HiddenMyopic(ROWS, ROWS, ROWS[:, 0])}, runs=1, horizon=2)
+    simulate(hidden(ROWS, ROWS, PAYS), {"myopic": HiddenMyopic(ROWS, ROWS, ROWS[:, 0])}, runs=1, horizon=2)
     assert 0 < confidence.stationary_mean_upper(ROWS[0], np.array(PAYS), 0, 0.1) < 1
     with pytest.raises(ValueError, match=r"^policies\['myopic'\].initial: row 1 sums to 0\.[89].*; mend it"):
         simulate(arms, {"myopic": Myopic(ROWS, EXACT[:, 0] * [[1], [0.9], [1], [1]])}, runs=1, horizon=2)
@@ -88,6 +87,8 @@ def test_policies_and_confidence_take_rows_of_float32():
 def test_one_row_alone_is_named_as_such():
     with pytest.raises(ValueError, match="^law: it sums to 0.5, not to 1"):
         stochastic("law", np.array([0.25, 0.25]))
+    row = np.array([0.7, 0.2, 0.1])  # the sum is 1 - 1.1e-16
+    assert (stochastic("law", row, 1e-12) == row).all() and (stochastic("law", row) != row).any()
 
 
 def test_arms_with_different_numbers_of_states_are_told_to_be_padded():

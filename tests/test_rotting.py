@@ -65,6 +65,7 @@ def test_an_arm_that_rots_is_declared_or_said():
         check_environment(arms, settle=2048)
     with pytest.warns(UserWarning, match=r"arm 0 paid 0.\d+ a play to 'UCB1', and means\(\) says 0.2"):
         simulate(arms, {"UCB1": UCB1()}, runs=20, horizon=1000, times=[1000])
+    simulate(arms, {"UCB1": UCB1()}, runs=19, horizon=1000, times=[1000])  # too few to say so
 
     @jaxbandit.pytree
     class Silent(Rotting):

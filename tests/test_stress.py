@@ -94,6 +94,7 @@ def test_the_same_search_finds_the_same_problems_and_a_folder_keeps_what_was_pla
     once = stress.worst(Uniform(), space, folder=tmp_path, **SMALL)
     again = stress.worst(Uniform(), space, **SMALL)
     assert [(item.problem.code, *item[1:]) for item in once] == [(item.problem.code, *item[1:]) for item in again]
+    assert len(list(tmp_path.glob("*group*"))) == SMALL["budget"] / 32 + 2  # those searched, the best 32, the worst
     other = stress.worst(Uniform(), space, **SMALL, key=jax.random.key(1))
     assert other[0].problem.code != once[0].problem.code
     assert once[0].avoidable.mean >= once[1].avoidable.mean

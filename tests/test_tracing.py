@@ -89,14 +89,14 @@ def test_an_environment_is_looked_at_too():
         def step(self, key, state, arms, t):
             return super(type(self), self).step(key, state, arms, t)[1]
 
-    bad = Bad(**{name: getattr(ARMS, name) for name in ARMS.__dataclass_fields__})
-    with pytest.raises(ValueError, match=r"^scenarios\['scenario'\]\.step: returns Feedback, not a pair"):
-        simulate(bad, {"u": Uniform()}, **SIZE)
-
-
-def test_scenarios_need_names():
-    with pytest.raises(ValueError, match=r"^scenarios: a list has no names; give a dict from name to environment"):
-        simulate([ARMS, ARMS], {"u": Uniform()}, **SIZE)
+    fields = {name: getattr(ARMS, name) for name in ARMS.__dataclass_fields__}
+    for environment, message in (
+        (Bad(**fields), r"\['scenario'\]\.step: returns Feedback, not a pair"),
+        (type(ARMS)(**fields | {"reward": ARMS.reward[0]}), r"\['scenario'\]\.reward: shape \(2,\) is not \[K, S\]"),
+        ([ARMS, ARMS], ": a list has no names; give a dict from name to environment"),
+    ):
+        with pytest.raises(ValueError, match=f"^scenarios{message}"):
+            simulate(environment, {"u": Uniform()}, **SIZE)
 
 
 @pytest.mark.parametrize("name", ["rewards", "visits"])

@@ -83,6 +83,7 @@ def paper(folder: Path, build: Path) -> tuple[dict[Path, str], dict[Path, Path]]
     size = f"{runs:,} runs of {horizon:,} rounds"
     texts = {
         folder / "parts" / "paper_claims.md": f"{size}.\n\n{table(_rows(home / 'claims.csv'))}",
+        folder / "parts" / "paper_phases.md": table(_rows(home / "phases.csv")),
         folder / "parts" / "paper_bounds.md": table(_rows(home / "bounds.csv")),
         folder / "parts" / "paper_figures.md": _figures(pictures),
         folder / "parts" / "paper_slips.md": _slips(),
@@ -113,7 +114,7 @@ def _figures(pictures: dict[Path, Path]) -> str:
     from experiments.published import figures  # draws, and so waits for Matplotlib
 
     captions = {figure.name: figure.caption for figure in figures.FIGURES if not isinstance(figure, str)}
-    captions |= {"Figure 1e": figures.FAMILY, "Bounds": figures.NORMALISED}
+    captions |= {"Figure 1e": figures.FAMILY, "Phases": figures.PHASES, "Bounds": figures.NORMALISED}
     parts = [figures.HOW_TO_READ]
     for name, caption in captions.items():
         file = name.lower().replace(" ", "_").replace(".", "") + ".png"

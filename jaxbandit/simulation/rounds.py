@@ -238,7 +238,7 @@ def advance(
         if not _alike(carry, jax.eval_shape(initial_carry, environment, policy, keys)):
             raise ValueError("carry: is not of initial_carry(environment, policy, keys) with these three") from error
         raise
-    return carry, visits[:-1] if times is not None else visits
+    return carry, visits[:-1]
 
 
 def _alike(carry: Carry, other: Carry) -> bool:
