@@ -137,8 +137,8 @@ DOORS = {
     "plotting": "COLOURS curve_style plot_batches plot_distribution plot_heatmap plot_parameter plot_pulls plot_regret",
     "policies": "DecentralisedDSEE MixtureKLUCB PrimalDualBwK RatioKLUCB "
     "IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle "
-    "ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCBSM Discounted "
-    "DiscountedThompson DiscountedUCB EmpiricalKLUCB Exp3 Exp3S Gittins GradientBandit Hedge "
+    "ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCB1Normal UCB2 UCBSM Discounted "
+    "DiscountedThompson DiscountedUCB EmpiricalKLUCB Exp3 Exp3IX Exp3P Exp3S Exp4 Gittins GradientBandit Hedge "
     "HiddenMyopic RegretMatching "
     "JointKLUCB KnownBreaks KnownProcess LPPriority Myopic Oracle PlugInGittins PosteriorGittins Rexp3 RoundRobinKLUCB "
     "SlidingWindowUCB Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief WhittleLastSeen Window WithDetector",
@@ -150,13 +150,14 @@ DOORS = {
 PUBLIC = """
 DecentralisedDSEE MixtureKLUCB PrimalDualBwK RatioKLUCB
 IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB
-KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCBSM Discounted DiscountedThompson DiscountedUCB EmpiricalKLUCB Declares
-Environment Exp3 Exp3S Family Feedback Gittins GradientBandit Hedge HiddenMyopic JointKLUCB KnownArms KnownBreaks
-KnownProcess LPPriority MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins RegretMatching Result Rexp3
-RoundRobinKLUCB SlidingWindowUCB StoppedWarning Task Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief
-WhittleLastSeen Window WithDetector advance atlas bernoulli bounds chains confidence decision_processes divergences
-environments families gaussian grid hidden indices initial_carry load_sweep markov metrics per_arm play_round poisson
-pytree random_arms restless run_keys simulate static stress sweep testing to_xarray top_arms two_state use_all_cores
+KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCB1Normal UCB2 UCBSM Discounted DiscountedThompson DiscountedUCB EmpiricalKLUCB
+Declares Environment Exp3 Exp3IX Exp3P Exp3S Exp4 Family Feedback Gittins GradientBandit Hedge HiddenMyopic JointKLUCB
+KnownArms KnownBreaks KnownProcess LPPriority MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins
+RegretMatching Result Rexp3 RoundRobinKLUCB SlidingWindowUCB StoppedWarning Task Thompson ThompsonMC TsallisINF
+Uniform Whittle WhittleBelief WhittleLastSeen Window WithDetector advance atlas bernoulli bounds chains confidence
+decision_processes divergences environments families gaussian grid hidden indices initial_carry load_sweep markov
+metrics per_arm play_round poisson pytree random_arms restless run_keys simulate static stress sweep testing to_xarray
+top_arms two_state use_all_cores
 """.split()
 
 

@@ -114,7 +114,10 @@ MADE_OF_NUMBERS = {  # how to make the policies for arms that change, most of wh
     "SlidingWindowUCB": lambda: jaxbandit.SlidingWindowUCB(100),
     "DiscountedThompson": lambda: jaxbandit.DiscountedThompson(0.9),
     "Exp3": lambda: jaxbandit.Exp3(0.1),
+    "Exp3IX": jaxbandit.Exp3IX,
+    "Exp3P": lambda: jaxbandit.Exp3P(horizon=1e5, delta=0.1),
     "Exp3S": lambda: jaxbandit.Exp3S(0.1, 0.1),
+    "Exp4": lambda: jaxbandit.Exp4([[1.0, 0.0], [0.0, 1.0]], 0.1),
     "Rexp3": lambda: jaxbandit.Rexp3(0.1, 100),
     "TsallisINF": jaxbandit.TsallisINF,  # needs none, but plays one arm a round, which `ALL` is not for
     "Hedge": lambda: jaxbandit.Hedge(0.1),

@@ -13,10 +13,12 @@ from jaxbandit.policies.chains.learned_gittins import PlugInGittins, PosteriorGi
 from jaxbandit.policies.chains.thompson_mc import ThompsonMC
 from jaxbandit.policies.chains.tv_kl_ucb import KLUCBMC, TVKLUCB
 from jaxbandit.policies.changing.detectors import CUSUM, MUCB, KnownBreaks
+from jaxbandit.policies.changing.exp4 import Exp4
 from jaxbandit.policies.changing.experts import Hedge, RegretMatching
 from jaxbandit.policies.changing.exponential_weights import Exp3, Exp3S, Rexp3
 from jaxbandit.policies.changing.forgetful import DiscountedUCB, SlidingWindowUCB
 from jaxbandit.policies.changing.glr import GLR
+from jaxbandit.policies.changing.high_probability import Exp3IX, Exp3P
 from jaxbandit.policies.changing.tsallis import TsallisINF
 from jaxbandit.policies.changing.with_detector import WithDetector
 from jaxbandit.policies.means.baselines import Oracle, Uniform
@@ -28,6 +30,8 @@ from jaxbandit.policies.means.kl_ucb import KLUCB, RoundRobinKLUCB
 from jaxbandit.policies.means.moss import MOSS
 from jaxbandit.policies.means.thompson import DiscountedThompson, Thompson
 from jaxbandit.policies.means.ucb import UCB1, UCBSM
+from jaxbandit.policies.means.ucb1_normal import UCB1Normal
+from jaxbandit.policies.means.ucb2 import UCB2
 from jaxbandit.policies.parts import memory as memory
 from jaxbandit.policies.parts.forgetting import Discounted, Window
 from jaxbandit.policies.processes.imed_rl import IMEDRL
@@ -62,7 +66,10 @@ __all__ = [
     "DiscountedUCB",
     "EmpiricalKLUCB",
     "Exp3",
+    "Exp3IX",
+    "Exp3P",
     "Exp3S",
+    "Exp4",
     "GLR",
     "Gittins",
     "GradientBandit",
@@ -100,6 +107,8 @@ __all__ = [
     "ThompsonMC",
     "TsallisINF",
     "UCB1",
+    "UCB1Normal",
+    "UCB2",
     "UCBSM",
     "UCBVI",
     "UCRL2",
@@ -123,6 +132,8 @@ ALL: dict[str, type[Policy]] = {
         KLUCBMC,
         TVKLUCB,
         UCB1,
+        UCB2,
+        UCB1Normal,
         IMED,
         IMEDMC,
         JointKLUCB,
