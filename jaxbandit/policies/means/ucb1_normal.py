@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import jax.numpy as jnp
 from jax import Array
@@ -82,10 +82,10 @@ def squared_differences(state: Spread) -> Array:
     >>> squared_differences(state._replace(memory=state.memory._replace(counts=jnp.array([[3, 1]])))).tolist()
     [0.75]
     """
-    if isinstance(state.memory, Visits):
-        mean, _ = state.memory.mean_and_plays()
-        difference = state.memory.reward - mean[:, None]
-        squares: Array = total(state.memory.counts.astype(float) * difference * difference)
-        return squares
-    assert state.squares is not None
-    return state.squares.high
+    if state.squares is not None:
+        return state.squares.high
+    memory = cast(Visits, state.memory)
+    mean, _ = memory.mean_and_plays()
+    difference = memory.reward - mean[:, None]
+    squares: Array = total(memory.counts.astype(float) * difference * difference)
+    return squares
