@@ -27,12 +27,12 @@ ALL Declares Environment Episodes Feedback Kind LongRun Policy Structure Task Fa
 per_arm decision_processes divergences environments families indices KnownArms
 metrics stress testing use_all_cores Bound Condition Solver DISTANCES Distance EXAMPLE FamilyFit Fit InitialState
 Relaxation StoppedWarning WhittleIndices Summary COLOURS Atlas NamedProblem atlas Found Interval Problem Space Survey
-live Choice Report
+Mixture live Choice Report
 """.split()
 # environments as they are built by functions that check, spaces (checked where they are used), and the parts
 # of policies, called when these are traced
-BUILT = "MarkovArms HiddenArms IndependentArms RestartingArms RestlessArms AllPayingArms play_round".split()
-BUILT += "DecisionProcess ChangingArms ChangingMarkovArms FullInformation LowerBoundArms".split()
+BUILT = "MarkovArms HiddenArms IndependentArms RestartingArms RestlessArms AllPayingArms LowerBoundArms".split()
+BUILT += "CollidingArms CostlyArms DecisionProcess ChangingArms ChangingMarkovArms FullInformation play_round".split()
 BUILT += "IndependentSpace PiecewiseSpace RestlessSpace ThreeStateSpace TwoStateSpace".split()
 PARTS = "policies.memory"
 
