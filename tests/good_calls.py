@@ -69,6 +69,14 @@ def calls(group: str) -> dict[str, Call]:
     return answer
 
 
+@cache
+def played() -> Any:
+    """The history of a player."""
+    player = jaxbandit.live.Player(UCB1(), ["a", "b"], states={"no": 0.0, "yes": 1.0})
+    player.learn(player.choose().id, "yes")
+    return player.history()
+
+
 def plain(function: Any, **given: Any) -> Any:
     return function(**given)
 

@@ -104,6 +104,12 @@ def test_a_player_is_a_plain_loop(policy, store, tmp_path):
             answered, state = waiting.pop(chance.randrange(5)), chance.randrange(2)
             one.learn(answered.id, list(STATES)[state])
             loop.learn(answered.round, ARMS.index(answered.arm), state, float(state))
+    history = one.history()
+    assert history.round.tolist() == list(range(1, 61)) and history.time[-1] == choice.time
+    assert np.bincount(history.arm, minlength=3).tolist() == one.report().plays.tolist()
+    assert [choice.id for choice in waiting] == np.flatnonzero(history.learned < 0).tolist()
+    assert history.reward[history.learned.argmax()] == history.state[history.learned.argmax()] == state
+    np.testing.assert_array_equal(history.probability, [loop.chances.get(t, [np.nan])[0] for t in range(1, 61)])
     assert one.open == waiting and all(isinstance(choice, Choice) for choice in one.open)
     same_bits(state_of(one), loop.state)
 
@@ -203,6 +209,7 @@ def test_forgotten_plays_and_retired_arms(tmp_path):
     state = state_of(one)
     one.close()
     again = player(store, jaxbandit.UCB1())
+    assert again.history().forgotten.tolist() == [True, False, True, False, False, False]
     assert again.choose().arm == "green" and [choice.round for choice in again.open] == [2, 3, 3, 4]
     same_bits(state, player(store, jaxbandit.UCB1())._position.state)
     random_policy = player(None, jaxbandit.Exp3(0.1))
@@ -250,6 +257,18 @@ def test_a_policy_without_scores_is_named():
 
     one = player(None, Empty())
     refuses(one, "^policy: Empty gave a score NaN in round 1", one.choose)
+
+
+def test_the_plot_of_plays():
+    one = Player(jaxbandit.UCB1(), ARMS, rewards=(0, 1))
+    with pytest.raises(ValueError, match="^history: has no plays"):
+        jaxbandit.plotting.plot_history(one.history())
+    for arm in (0, 0, 1):
+        one.learn({choice.id: 0.5 for choice in one.choose(plays=arm + 1)})
+    one.choose()
+    ax = jaxbandit.plotting.plot_history(one.history())
+    assert [line.get_ydata()[-1] for line in ax.lines] == one.report().plays.tolist()
+    assert ax.get_title() == "5 plays, 1 without an answer" and ax.lines[0].get_label() == "red, mean reward 0.5"
 
 
 @pytest.fixture(scope="module")

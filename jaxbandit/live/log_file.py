@@ -181,16 +181,21 @@ class LogFile:
 
     def follow(self, position: Position) -> None:
         """Apply the events behind the position, which other processes may have appended."""
+        for n, digest, event in self.events(position.n, position.digest):
+            position.apply(event)
+            position.n, position.digest = n, digest
+
+    def events(self, n: int = 0, digest: bytes = START) -> Iterator[tuple[int, bytes, Event]]:
+        """The number, the digest and the event of all events behind event n, which has this digest."""
         run = self.connection.execute
         last = run("SELECT n, digest FROM last_event WHERE only_row = 1").fetchone()
-        if last == (position.n, position.digest):
-            return
-        for n, text, digest in run("SELECT n, event, digest FROM events WHERE n > ? ORDER BY n", (position.n,)):
-            if n != position.n + 1 or not isinstance(text, str) or digest != _digest(position.digest, text):
-                self._damaged(f"event {position.n + 1}")
-            position.apply(json.loads(text))
-            position.n, position.digest = n, digest
-        if last != (position.n, position.digest):
+        if last != (n, digest):
+            for number, text, of_event in run("SELECT n, event, digest FROM events WHERE n > ? ORDER BY n", (n,)):
+                if number != n + 1 or not isinstance(text, str) or of_event != _digest(digest, text):
+                    self._damaged(f"event {n + 1}")
+                n, digest = number, of_event
+                yield n, digest, json.loads(text)
+        if last != (n, digest):
             self._damaged("its last events")
 
     def answer(self, number: int) -> Event:

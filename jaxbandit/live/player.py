@@ -16,12 +16,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.arguments import LARGEST, LARGEST_INTEGER, excerpt, has, integer, list_of, number
-from jaxbandit.base import Policy, Task, check_key
+from jaxbandit.base import Policy, check_key
+from jaxbandit.live.history import History, history
 from jaxbandit.live.log_file import LogFile
 from jaxbandit.live.position import Choice, Position, check_some_arms
-from jaxbandit.live.real_arms import RealArms
+from jaxbandit.live.real_arms import RealArms, check_plays
 from jaxbandit.live.summary_table import Report, report
-from jaxbandit.simulation.asking.contracts import check_leaves, check_task
+from jaxbandit.simulation.asking.contracts import check_leaves
 from jaxbandit.simulation.telling import fingerprint
 
 
@@ -72,9 +73,9 @@ class Player:
     ) -> None:
         has("policy", policy, "a policy", "init", "scores", "update")
         self._arms = RealArms(arms, states, rewards)
-        self._policy, self._plays_checked = policy, {0}
+        self._policy, self._plays_checked = policy, {1}
         check_leaves("policy", policy)
-        self._check_plays(1)
+        check_plays(policy, self._arms)
         if not isinstance(key, jax.Array):
             key = jax.random.key(integer("key", key, 0, LARGEST_INTEGER))
         check_key(key)
@@ -90,16 +91,6 @@ class Player:
         self._position: Position | None = None
         with self._transaction(write=False):
             pass
-
-    def _check_plays(self, plays: int) -> None:
-        """Raise ValueError unless the policy can play so many of these arms a round."""
-        if plays in self._plays_checked:
-            return
-        check_task("policy", self._policy, Task(self._arms, plays, name="the player"))
-        state = jax.eval_shape(self._policy.init, jax.ShapeDtypeStruct(self._arms.table.shape, float))
-        if self._arms.reward is None and any(0 in leaf.shape for leaf in jax.tree.leaves(state)):
-            raise ValueError(f"policy: {type(self._policy).__name__} needs states; give states={{'name': reward, ..}}")
-        self._plays_checked.add(plays)
 
     @contextmanager
     def _transaction(self, write: bool = True) -> Iterator[Position]:
@@ -142,7 +133,9 @@ class Player:
         with self._transaction() as position:
             arms = position.arms
             number = 1 if plays is None else integer("plays", plays, 1, arms.arms)
-            self._check_plays(number)
+            if number not in self._plays_checked:
+                check_plays(self._policy, arms, number)
+                self._plays_checked.add(number)
             chosen = None if offered is None else sorted({arms.arm("offered", name) for name in offered})
             if position.retired:
                 left = list(range(arms.arms)) if chosen is None else chosen
@@ -244,7 +237,7 @@ class Player:
                 if position.arms.names.index(arm) in position.retired:
                     raise ValueError(f"arm: {arm!r} was retired; give the new arm another name")
                 return
-            check_task("policy", self._policy, Task(position.arms.with_arm(*event[1:]), name="the player"))
+            check_plays(self._policy, position.arms.with_arm(*event[1:]))
             position.apply(event)
             self._log.append(position, event)
 
@@ -280,6 +273,11 @@ class Player:
         level = number("level", level, 0, 1, above=True, below=True)
         with self._transaction(write=False) as position:
             return report(position, level)
+
+    def history(self) -> History:
+        """All plays and answers as columns, read from the log; `plotting.plot_history` draws them."""
+        with self._transaction(write=False) as position:
+            return history(list(position.arms.names), (event for _, _, event in self._log.events()))
 
     def close(self) -> None:
         """Close the file; what was stored stays stored."""

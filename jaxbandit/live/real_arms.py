@@ -6,11 +6,13 @@ import copy
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.arguments import LARGEST, as_floats, excerpt, finite, list_of, number
-from jaxbandit.base import Range
+from jaxbandit.base import Range, Task
+from jaxbandit.simulation.asking.contracts import check_task
 
 UNKNOWN = "leave a play whose outcome is not known open"
 
@@ -131,6 +133,14 @@ class RealArms:
                 "real numbers make the player with rewards=(low, high)"
             )
         return paying
+
+
+def check_plays(policy: Any, arms: RealArms, plays: int = 1) -> None:
+    """Raise ValueError unless the policy can play so many of these arms a round."""
+    check_task("policy", policy, Task(arms, plays, name="the player"))
+    state = jax.eval_shape(policy.init, jax.ShapeDtypeStruct(arms.table.shape, float))
+    if arms.reward is None and any(0 in leaf.shape for leaf in jax.tree.leaves(state)):
+        raise ValueError(f"policy: {type(policy).__name__} needs states; give states={{'name': reward, ..}}")
 
 
 def _names(argument: str, names: Any) -> list[str]:
