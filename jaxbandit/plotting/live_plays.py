@@ -35,7 +35,7 @@ def plot_history(history: History, *, ax: Axes | None = None) -> Axes:
         rewards = history.reward[(history.arm == arm) & (history.learned >= 0)]
         mean = f", mean reward {rewards.mean():.4g}" if len(rewards) else ""
         style = curve_style(arm) | apart(arm / len(COLOURS) % 1)
-        ax.plot(rounds, played, **style, markevery=max(len(rounds) // 8, 1), label=f"{name}{mean}")
+        ax.plot(rounds, played, **style, label=f"{name}{mean}")
     ax.set_xlim(0, rounds[-1])
     ax.set_ylim(bottom=0)
     ax.set_xlabel("round t")
