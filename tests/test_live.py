@@ -259,6 +259,33 @@ def test_a_policy_without_scores_is_named():
     refuses(one, "^policy: Empty gave a score NaN in round 1", one.choose)
 
 
+def test_a_policy_of_ones_own_whose_code_has_changed(tmp_path):
+    """The state is computed again from all events, and a snapshot keeps the types that a state comes to have."""
+
+    def policy(bonus):
+        @jaxbandit.pytree
+        class Own:
+            def init(self, reward):
+                return jnp.zeros(len(reward), int)
+
+            def scores(self, key, state, t):
+                return -state.astype(float), state
+
+            def update(self, state, feedback):
+                return state + bonus * (jnp.arange(len(state)) == feedback.arms[0])
+
+        Own.__qualname__ = "Own"
+        return Own()
+
+    store = tmp_path / "a.sqlite"
+    with player(store, policy(1)) as one:
+        for _ in range(25):
+            one.learn(one.choose().id, "ignored")
+        state = state_of(one)
+    same_bits(state, player(store, policy(1))._position.state)
+    assert np.asarray(player(store, policy(3))._position.state).tolist() == (3 * np.asarray(state)).tolist()
+
+
 def test_the_plot_of_plays():
     one = Player(jaxbandit.UCB1(), ARMS, rewards=(0, 1))
     with pytest.raises(ValueError, match="^history: has no plays"):

@@ -75,7 +75,7 @@ class Player:
         self._arms = RealArms(arms, states, rewards)
         self._policy, self._plays_checked = policy, {1}
         check_leaves("policy", policy)
-        check_plays(policy, self._arms)
+        self._code = check_plays(policy, self._arms)
         if not isinstance(key, jax.Array):
             key = jax.random.key(integer("key", key, 0, LARGEST_INTEGER))
         check_key(key)
@@ -99,7 +99,9 @@ class Player:
             try:
                 with self._log.transaction(write):
                     if self._position is None:
-                        self._position = self._log.opened(lambda: Position(self._policy, self._arms, self._key))
+                        self._position = self._log.opened(
+                            lambda: Position(self._policy, self._arms, self._key, self._code)
+                        )
                     else:
                         self._log.follow(self._position)
                     self._position.changed = False

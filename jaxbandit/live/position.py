@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import platform
 from functools import partial
 from typing import Any, NamedTuple
@@ -83,8 +84,8 @@ def _strong(state: State) -> State:
 class Position:
     """The state of a player, which events change; `n` and `digest` are those of the last event."""
 
-    def __init__(self, policy: Any, arms: RealArms, key_data: np.ndarray) -> None:
-        self.policy, self.arms, self.key_data = policy, arms, key_data
+    def __init__(self, policy: Any, arms: RealArms, key_data: np.ndarray, code: str) -> None:
+        self.policy, self.arms, self.key_data, self.code = policy, arms, key_data, code
         self.n, self.digest = 0, START
         self.round = self.plays = 0
         self.state = _initial(policy, jnp.asarray(arms.table, float))
@@ -164,8 +165,8 @@ class Position:
 
     def program(self) -> str:
         """What the bits of a state depend on beside the log: a snapshot of another program is not used."""
-        return f"jaxbandit {__version__}, jax {jax.__version__}, {np.dtype(self.kind)}, {jax.default_backend()} \
-{platform.machine()}"
+        where = f"{jax.default_backend()} {platform.machine()}"
+        return f"jaxbandit {__version__}, jax {jax.__version__}, {np.dtype(self.kind)}, {where}, code {self.code}"
 
     def snapshot(self) -> tuple[str, bytes]:
         """The position as a text of JSON and the bytes of the state's arrays."""
@@ -186,14 +187,13 @@ class Position:
             return False
         for arm in header["added"]:
             self._added(self.arms.with_arm(*arm))
-        leaves, structure = jax.tree.flatten(self.state)
         arrays, start = [], 0
-        for leaf in leaves:
-            kind = np.dtype(leaf.dtype)
-            part = data[start : start + leaf.size * kind.itemsize]
-            arrays.append(jnp.asarray(np.frombuffer(part, kind).reshape(leaf.shape)))
-            start += len(part)
-        self.state = jax.tree.unflatten(structure, arrays)
+        for name, shape in header["leaves"]:
+            kind = jnp.dtype(name)
+            size = kind.itemsize * math.prod(shape)
+            arrays.append(jnp.asarray(np.frombuffer(data[start : start + size], kind).reshape(shape)))
+            start += size
+        self.state = jax.tree.unflatten(jax.tree.structure(self.state), arrays)
         self.open = {fields[1]: Choice(*fields) for fields in header["open"]}
         self.digest = bytes.fromhex(header["digest"])
         for name in NUMBERS:

@@ -10,9 +10,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit import members
 from jaxbandit.arguments import LARGEST, as_floats, excerpt, finite, list_of, number
-from jaxbandit.base import Range, Task
+from jaxbandit.base import Feedback, Range, Task
 from jaxbandit.simulation.asking.contracts import check_task
+from jaxbandit.simulation.asking.tracing import EnvironmentShapes, Size, policy_program
 
 UNKNOWN = "leave a play whose outcome is not known open"
 
@@ -135,12 +137,15 @@ class RealArms:
         return paying
 
 
-def check_plays(policy: Any, arms: RealArms, plays: int = 1) -> None:
-    """Raise ValueError unless the policy can play so many of these arms a round."""
+def check_plays(policy: Any, arms: RealArms, plays: int = 1) -> str:
+    """Raise ValueError unless the policy can play so many of these arms a round; returns a hash of its code."""
     check_task("policy", policy, Task(arms, plays, name="the player"))
-    state = jax.eval_shape(policy.init, jax.ShapeDtypeStruct(arms.table.shape, float))
-    if arms.reward is None and any(0 in leaf.shape for leaf in jax.tree.leaves(state)):
-        raise ValueError(f"policy: {type(policy).__name__} needs states; give states={{'name': reward, ..}}")
+    real = jnp.result_type(float)
+    chances = None if members.probabilities(policy) is None else jax.ShapeDtypeStruct((plays,), real)
+    empty: Any = None
+    shown = EnvironmentShapes(None, Feedback(empty, empty, empty, empty, empty, chances=chances), {}, None)
+    form = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(jnp.shape(leaf), jnp.result_type(leaf)), policy)
+    return policy_program("policy", form, Size(arms.arms, arms.table.shape[1], plays, real), shown).hash
 
 
 def _names(argument: str, names: Any) -> list[str]:
