@@ -106,14 +106,8 @@ OFFERED = {
     "simulation": {"loop.pieces", "progress"},
     "simulation/asking": {
         *["contracts.check_contract", "contracts.check_declares", "contracts.check_leaves", "contracts.check_task"],
-        *[
-            "request.Request",
-            "request.check",
-            "tracing.EnvironmentShapes",
-            "tracing.Size",
-            "tracing.environment_program",
-            "tracing.policy_program",
-        ],
+        *["request.Request", "request.check", "tracing.EnvironmentShapes", "tracing.Size"],
+        *["tracing.environment_program", "tracing.policy_program"],
     },
     "simulation/telling": {"fingerprint", "free_memory.check_memory"},
 }

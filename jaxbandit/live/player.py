@@ -92,6 +92,10 @@ class Player:
         with self._transaction(write=False):
             pass
 
+    def _start(self) -> Position:
+        """The position before the first event."""
+        return Position(self._policy, self._arms, self._key, self._code)
+
     @contextmanager
     def _transaction(self, write: bool = True) -> Iterator[Position]:
         """The position after all events of the log; what the block appends is stored at its end."""
@@ -99,9 +103,7 @@ class Player:
             try:
                 with self._log.transaction(write):
                     if self._position is None:
-                        self._position = self._log.opened(
-                            lambda: Position(self._policy, self._arms, self._key, self._code)
-                        )
+                        self._position = self._log.opened(self._start)
                     else:
                         self._log.follow(self._position)
                     self._position.changed = False

@@ -141,7 +141,7 @@ def check_plays(policy: Any, arms: RealArms, plays: int = 1) -> str:
     """Raise ValueError unless the policy can play so many of these arms a round; returns a hash of its code."""
     check_task("policy", policy, Task(arms, plays, name="the player"))
     real = jnp.result_type(float)
-    chances = None if members.probabilities(policy) is None else jax.ShapeDtypeStruct((plays,), real)
+    chances: Any = None if members.probabilities(policy) is None else jax.ShapeDtypeStruct((plays,), real)
     empty: Any = None
     shown = EnvironmentShapes(None, Feedback(empty, empty, empty, empty, empty, chances=chances), {}, None)
     form = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(jnp.shape(leaf), jnp.result_type(leaf)), policy)
