@@ -122,9 +122,10 @@ DOORS = {
     "threshold total_variation",
     "environments": "AllPayingArms ChangingArms ChangingMarkovArms DecisionProcess EXAMPLE FamilyFit Fit "
     "FullInformation HiddenArms "
-    "IndependentArms InitialState LowerBoundArms MarkovArms RestartingArms RestlessArms as_decision_process bernoulli "
-    "beta changing_markov decision_process exponential exponential_family fit fit_exponential_family full_information "
-    "gaussian grid "
+    "IndependentArms InitialState LowerBoundArms MarkovArms RestartingArms RestlessArms RestlessFit "
+    "as_decision_process bernoulli "
+    "beta changing_markov decision_process exponential exponential_family fit fit_exponential_family fit_restless "
+    "full_information gaussian grid "
     "hidden lower_bound_instance markov piecewise poisson random_arms random_decision_process restarting restless "
     "rewards_table riverswim sinusoid two_state uniform",
     "families": "Bernoulli Exponential Family Gaussian Poisson TabledChains TwoStateChains chain_family",

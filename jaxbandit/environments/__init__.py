@@ -37,6 +37,7 @@ from jaxbandit.environments.rested.tilted_arms import FamilyFit, exponential_fam
 from jaxbandit.environments.restless_bandits.all_paying_arms import AllPayingArms
 from jaxbandit.environments.restless_bandits.constructor import restless
 from jaxbandit.environments.restless_bandits.restless_arms import RestlessArms
+from jaxbandit.environments.restless_bandits.restless_fitting import RestlessFit, fit_restless
 
 __all__ = [
     "EXAMPLE",
@@ -53,6 +54,7 @@ __all__ = [
     "LowerBoundArms",
     "MarkovArms",
     "RestlessArms",
+    "RestlessFit",
     "RestartingArms",
     "as_decision_process",
     "bernoulli",
@@ -63,6 +65,7 @@ __all__ = [
     "exponential_family",
     "fit",
     "fit_exponential_family",
+    "fit_restless",
     "full_information",
     "gaussian",
     "grid",

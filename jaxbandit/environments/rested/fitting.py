@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from jaxbandit import chains
 from jaxbandit.arguments import finite, number
 from jaxbandit.base import described
+from jaxbandit.environments.rested.columns import States
 from jaxbandit.environments.rested.independence import judge, transitions
 from jaxbandit.environments.rested.markov_arms import MOST_STATES, InitialState, MarkovArms, markov
 from jaxbandit.environments.rested.sequences import Data, Observed, observed
@@ -72,7 +73,7 @@ class Fit(NamedTuple):
 
 def fit(
     data: Data,
-    reward: ArrayLike | None = None,
+    reward: ArrayLike | Mapping[str, float] | None = None,
     *,
     columns: Mapping[str, str] | None = None,
     prior: float = 0.0,
@@ -92,16 +93,17 @@ def fit(
 
     Args:
       data: the K arms' sequences: in a list, or in a dictionary with the arms' labels. Each arm is one sequence
-        [steps], or several in a list, with at least one transition in all. Or the path of a text file (UTF-8) in whose
-        lines commas, tabs or semicolons separate columns. The first line names them; arm, step (or round) and state (or
-        reward) are read, and sequence if there is one, in any order. No line is blank. Labels of arms and sequences may
-        be any text; arms are sorted by them, as numbers if all of them are. Steps count an arm's own plays, up by one
-        in each sequence, and none may be missing. Rounds count the plays of all arms together and increase: a rested
-        arm keeps its state while others are played. Restless arms cannot be fitted.
-      reward: [S] or [K, S], reward of each state; `data` are then states, 0 to S-1. None: `data` are rewards; their
-        distinct values over all arms, sorted, are the states and their rewards. Where the values of the arms differ,
-        give states and `reward`.
-      columns: the file's names of the columns arm, step, round, sequence, state or reward, where they differ:
+        [steps], or several in a list, with at least one transition in all. Or a table: the path of a text file (UTF-8)
+        in whose lines commas, tabs or semicolons separate columns, a DataFrame, or, with `columns`, a dictionary of
+        arrays. The first line names the columns; arm, step (or round) and state (or reward) are read, and sequence if
+        there is one, in any order. No line is blank. Labels of arms and sequences may be any text; arms are sorted by
+        them, as numbers if all of them are. Steps count an arm's own plays, up by one in each sequence, and none may be
+        missing. Rounds count the plays of all arms together and increase: a rested arm keeps its state while others are
+        played. Restless arms are for `fit_restless`.
+      reward: [S] or [K, S], reward of each state; `data` are then states, 0 to S-1. Or a dictionary from the names that
+        states have in a table to their rewards. None: `data` are rewards; their distinct values over all arms, sorted,
+        are the states and their rewards. Where the values of the arms differ, give states and `reward`.
+      columns: the table's names of the columns arm, step, round, sequence, state or reward, where they differ:
         {"arm": "choice", "round": "trial", "sequence": "subject", "reward": "outcome"}.
       prior: pseudo-count added to every transition of every arm. A state that was rarely left then has a row
         close to the prior's: with prior 0.5 and two states, rare clicks come in pairs, and their frequency doubles.
@@ -145,10 +147,8 @@ def fit(
     if reward is None:
         labels, states, table = _states_of_rewards(observed(data, None, columns))
     else:
-        table = finite("reward", reward)
-        if table.ndim not in (1, 2) or not 2 <= table.shape[-1] <= MOST_STATES:
-            raise ValueError(f"reward: shape {table.shape} is not [S] or [K, S] with S from 2 to {MOST_STATES}")
-        labels, states = observed(data, table.shape[-1], columns)
+        table, names = states_and_rewards(reward)
+        labels, states = observed(data, names, columns)
         if table.ndim == 2 and len(table) != len(states):
             raise ValueError(f"reward: {len(table)} rows for {len(states)} arms")
     counts = np.stack([sum(transitions(sequence, table.shape[-1]) for sequence in arm) for arm in states])
@@ -156,15 +156,9 @@ def fit(
     left = weights.sum(-1, keepdims=True)
     followed = weights.sum(1, keepdims=True)
     estimates = np.where(left > 0, weights, followed) / np.where(left > 0, left, followed.sum(-1, keepdims=True))
-    if (estimates[estimates > 0] < chains.RAREST).any():
-        raise ValueError(f"prior: {prior} makes a transition rarer than 2^-31, too rare to be drawn; give a larger one")
+    check_rows(estimates, prior)
     for label, rows in zip(labels, estimates):
-        if len(classes := chains.recurrent_classes(rows)) > 1:
-            raise ValueError(
-                f"data: arm {label}: no transition leaves states {classes[0]}, and none leaves states "
-                f"{classes[1]}, so that it has no long-run mean; leave out the sequences of either, or give a `prior` "
-                "above 0"
-            )
+        check_recurrent(f"arm {label}: no transition leaves", rows)
     arms = markov(estimates, table, initial_state=initial_state)
     transition = np.asarray(arms.transition)
     verdicts = [judge(*arm) for arm in zip(states, itertools.repeat(level), np.asarray(arms.reward))]
@@ -186,6 +180,31 @@ def fit(
         reasons=tuple(verdict.reason for verdict in verdicts),
         reward=np.asarray(arms.reward),
     )
+
+
+def states_and_rewards(reward: ArrayLike | Mapping[str, float]) -> tuple[np.ndarray, States]:
+    """The rewards of the states, [S] or [K, S], and the names of the states in a table, or their number."""
+    named = isinstance(reward, Mapping)
+    table = finite("reward", list(reward.values()) if isinstance(reward, Mapping) else reward)
+    if table.ndim not in ((1,) if named else (1, 2)) or not 2 <= table.shape[-1] <= MOST_STATES:
+        shapes = "one number for each state" if named else "[S] or [K, S]"
+        raise ValueError(f"reward: shape {table.shape} is not {shapes} with S from 2 to {MOST_STATES}")
+    return table, tuple(map(str, reward)) if isinstance(reward, Mapping) else table.shape[-1]
+
+
+def check_rows(estimates: np.ndarray, prior: float) -> None:
+    """Raise ValueError unless all transitions [.., S] can be drawn."""
+    if (estimates[estimates > 0] < chains.RAREST).any():
+        raise ValueError(f"prior: {prior} makes a transition rarer than 2^-31, too rare to be drawn; give a larger one")
+
+
+def check_recurrent(what: str, rows: np.ndarray) -> None:
+    """Raise ValueError unless one arm's rows [S, S] have a single recurrent class; `what` says what leaves it not."""
+    if len(classes := chains.recurrent_classes(rows)) > 1:
+        raise ValueError(
+            f"data: {what} states {classes[0]}, and none leaves states {classes[1]}, so that it has no long-run mean; "
+            "leave out the sequences of either, or give a `prior` above 0"
+        )
 
 
 def _states_of_rewards(data: Observed) -> tuple[tuple[str, ...], list[list[np.ndarray]], np.ndarray]:
