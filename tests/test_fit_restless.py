@@ -217,7 +217,7 @@ BAD_DATA = [
     (lambda: fit_restless(TWO | {"action": [1, 5]}, (0, 1)), "data: row 1: action '5' is neither 0 (not played) nor 1"),
     (lambda: fit_restless(TWO | {"action": [1]}, (0, 1)), "data: columns of 1 to 2 rows; all need the same number"),
     (lambda: fit_restless(TWO | {"action": [[1], [0]]}, (0, 1)), "data: column 'action' has shape (2, 1), not [rows]"),
-    (lambda: fit_restless(TWO | {"action": [[1], []]}, (0, 1)), "data: column 'action' has entries of several lengths"),
+    (lambda: fit_restless(TWO | {"action": [[1], []]}, (0, 1)), "data: column 'action' is not an array of texts or"),
     (lambda: fit_restless([0, 1], (0, 1)), "data: [0, 1] is neither a file's path nor a dictionary of columns"),
     (lambda: fit_restless(TWO, (0, 1), gaps="skip"), "gaps: 'skip' is not one of error, split"),
     (lambda: fit_restless(TWO, {"well": 1, "ill": 0}), "data: row 0: state '0' is not among states well, ill"),
@@ -226,6 +226,10 @@ BAD_DATA = [
     (
         lambda: fit_restless(BOTH, (0, 1), columns={"step": "week"}),
         "columns: {'step': 'week'} does not name the column",
+    ),
+    (
+        lambda: fit_restless(BOTH, {"0": 0, "1": 5}),
+        "data: arm a: no play leaves states ['0'], and none leaves states ['1",
     ),
     (lambda: fit_restless(BOTH, (0, 1)), "data: arm a: no play leaves states [0], and none leaves states [1], so that"),
 ]

@@ -89,8 +89,8 @@ def _written(data: Any) -> str:
     for name in data if isinstance(data, Mapping) else data.columns:
         try:
             columns[str(name)] = column = np.asarray(data[name])
-        except ValueError:
-            raise ValueError(f"data: column {str(name)!r} has entries of several lengths") from None
+        except (TypeError, ValueError):  # entries of several lengths, or keys of JAX
+            raise ValueError(f"data: column {str(name)!r} is not an array of texts or numbers") from None
         if column.ndim != 1:
             raise ValueError(f"data: column {str(name)!r} has shape {column.shape}, not [rows]")
     if len(lengths := {len(column) for column in columns.values()}) > 1:

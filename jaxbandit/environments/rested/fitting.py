@@ -146,6 +146,7 @@ def fit(
     level = number("level", level, 0, 1, above=True, below=True)
     if reward is None:
         labels, states, table = _states_of_rewards(observed(data, None, columns))
+        names: States = len(table)
     else:
         table, names = states_and_rewards(reward)
         labels, states = observed(data, names, columns)
@@ -158,7 +159,7 @@ def fit(
     estimates = np.where(left > 0, weights, followed) / np.where(left > 0, left, followed.sum(-1, keepdims=True))
     check_rows(estimates, prior)
     for label, rows in zip(labels, estimates):
-        check_recurrent(f"arm {label}: no transition leaves", rows)
+        check_recurrent(f"arm {label}: no transition", rows, names)
     arms = markov(estimates, table, initial_state=initial_state)
     transition = np.asarray(arms.transition)
     verdicts = [judge(*arm) for arm in zip(states, itertools.repeat(level), np.asarray(arms.reward))]
@@ -198,12 +199,14 @@ def check_rows(estimates: np.ndarray, prior: float) -> None:
         raise ValueError(f"prior: {prior} makes a transition rarer than 2^-31, too rare to be drawn; give a larger one")
 
 
-def check_recurrent(what: str, rows: np.ndarray) -> None:
-    """Raise ValueError unless one arm's rows [S, S] have a single recurrent class; `what` says what leaves it not."""
-    if len(classes := chains.recurrent_classes(rows)) > 1:
+def check_recurrent(what: str, rows: np.ndarray, names: States) -> None:
+    """Raise ValueError unless one arm's rows [S, S] have a single recurrent class; `what` leaves none of several."""
+    named = names if isinstance(names, tuple) else range(names)
+    classes = [[named[state] for state in states] for states in chains.recurrent_classes(rows)]
+    if len(classes) > 1:
         raise ValueError(
-            f"data: {what} states {classes[0]}, and none leaves states {classes[1]}, so that it has no long-run mean; "
-            "leave out the sequences of either, or give a `prior` above 0"
+            f"data: {what} leaves states {classes[0]}, and none leaves states {classes[1]}, so that it has no long-run "
+            "mean; leave out the sequences of either, or give a `prior` above 0"
         )
 
 

@@ -154,7 +154,7 @@ def fit_restless(
     )
     check_rows(estimates, prior)
     for label, rows in zip(labels, estimates[:, 1]):
-        check_recurrent(f"arm {label}: no play leaves", rows)
+        check_recurrent(f"arm {label}: no play", rows, states)
     arms = restless(estimates[:, 1], table, estimates[:, 0])
     names = states if isinstance(states, tuple) else tuple(map(str, range(states)))
     rows = np.stack([np.asarray(arms.passive), np.asarray(arms.transition)], 1)
