@@ -95,15 +95,13 @@ def _read(table: Table, names: Mapping[str, str], states: States, split: bool) -
             continue
         name = header[places.round]
         gap = _gap(before, line, f"{name} {line.round} of arm {arm} follows {name} {before.round}", places)
-        if line.next_state is not None:
-            continue
-        if gap and not split:
-            raise ValueError(f'{gap}; gaps="split" leaves out the transition over the gap, which was not seen')
-        if not gap and before.action is None:
-            raise ValueError(f"{header[places.action]} of arm {arm} in {name} {before.round} is missing")
-        if gap:
+        if gap and line.next_state is None:
             gaps += 1
-        else:
+            if not split:
+                raise ValueError(f'{gap}; gaps="split" leaves out the transition over the gap, which was not seen')
+        elif line.next_state is None:
+            if before.action is None:
+                raise ValueError(f"{header[places.action]} of arm {arm} in {name} {before.round} is missing")
             counts[before.action, before.state, line.state] += 1
     return arms, gaps
 
