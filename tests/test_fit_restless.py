@@ -80,7 +80,7 @@ def test_a_table_by_hand(tmp_path):
     assert fitted.verdicts.tolist() == ["undecided"] * 2 and np.isnan(fitted.p_values).all()
     assert fitted.reasons[0] == "no transitions from state lapsed without a play; 10 are needed"
     text = str(fitted)
-    assert text.endswith("1 gap in the rounds, whose transition is left out.")
+    assert text.endswith("1 gap, whose transition is left out.")
     assert max(map(len, text.splitlines())) <= 80
 
 

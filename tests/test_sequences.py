@@ -96,6 +96,7 @@ BAD_ARRAYS = [
     (lambda: fit([ARM, ARM], [[0, 1]] * 3), "reward: 3 rows for 2 arms"),
     (lambda: fit([ARM, ARM], (1, 1)), "reward: every state of every arm pays 1"),
     (lambda: fit([ARM, ARM], (0, 1), prior=-1), "prior: -1"),
+    (lambda: fit([ARM, ARM], (0, 1), gaps=True), "gaps: True is not one of error, split"),
     (lambda: fit([ARM, ARM], (0, 1, 2), prior=1e-10), "prior: 1e-10 makes a transition rarer than 2^-31"),
     (lambda: fit([ARM, ARM], (0, 1), columns={"arm": "choice"}), "columns: {'arm': 'choice'}; `data` has no columns"),
     (lambda: fit(EXAMPLE, columns={"arms": "arm"}), "columns: {'arms': 'arm'} does not name the column of arm, step, "),
@@ -163,6 +164,21 @@ def test_a_table_in_memory_and_states_by_name(tmp_path):
         fit(table | {"trial": [1, 2, 3, 1, 2, 4, 3]}, pays, columns=columns)
     with pytest.raises(ValueError, match="^data: columns: no columns 'trials' in "):
         fit(table, pays, columns={"round": "trials"})
+
+
+def test_missing_steps_split_a_sequence(tmp_path):
+    """Visits 1 to 3, 5 and 6 of A, and 2, 4, 5 of B: an error, or two parts of each."""
+    rows = [("A", 1, 0), ("B", 2, 1), ("A", 2, 1), ("A", 3, 1), ("B", 4, 0), ("A", 5, 0), ("B", 5, 1), ("A", 6, 1)]
+    path = written(tmp_path, ",", ["arm", "step", "state"], rows)
+    with pytest.raises(
+        ValueError, match='line 6: step 4 of arm B follows step 2, .* gaps="split" leaves out the trans'
+    ):
+        fit(path, (0, 1))
+    fitted = fit(path, (0, 1), gaps="split")
+    assert fitted.counts.tolist() == fit({"A": [[0, 1, 1], [0, 1]], "B": [[1], [0, 1]]}, (0, 1)).counts.tolist()
+    assert fitted.counts.sum() == 4 and fitted.gaps == 2
+    assert str(fitted).endswith("\n2 gaps, whose transitions are left out.")
+    assert fit(path, (0, 1), columns={"round": "step"}, gaps="split").gaps == 0  # others are played in between
 
 
 def test_a_decimal_comma_is_named(tmp_path):

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from jaxbandit.arguments import excerpt, path
 SEPARATORS = ",\t;"
 MISSING = ("", "na", "nan", "null", "none")  # in small letters: what programs write where there was nothing
 
+Gaps = Literal["error", "split"]  # what a place is where steps or rounds of a sequence are missing
 States = int | tuple[str, ...]  # how many there are, if they are numbers from 0; or their names
 
 
@@ -164,6 +165,12 @@ def kind(states: States | None) -> str:
     if isinstance(states, tuple):
         return f"states {', '.join(states)}"
     return "finite numbers (up to 1e30)" if states is None else f"states 0..{states - 1}"
+
+
+def gaps_left_out(gaps: int) -> list[str]:
+    """The line of a fit's text that says in how many places its sequences were split, if they were."""
+    transitions = "1 gap, whose transition is" if gaps == 1 else f"{gaps:,d} gaps, whose transitions are"
+    return [f"{transitions} left out."] if gaps else []
 
 
 def in_order(labels: Mapping[str, Any]) -> list[str]:

@@ -5,18 +5,18 @@ from __future__ import annotations
 import itertools
 import textwrap
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from jaxbandit import chains
-from jaxbandit.arguments import finite, number
+from jaxbandit.arguments import choice, finite, number
 from jaxbandit.base import described
-from jaxbandit.environments.rested.columns import States
+from jaxbandit.environments.rested.columns import Gaps, States, gaps_left_out
 from jaxbandit.environments.rested.independence import judge, transitions
 from jaxbandit.environments.rested.markov_arms import MOST_STATES, InitialState, MarkovArms, markov
-from jaxbandit.environments.rested.sequences import Data, Observed, observed
+from jaxbandit.environments.rested.sequences import Data, observed
 
 
 @described
@@ -37,6 +37,7 @@ class Fit(NamedTuple):
       verdicts: [K] texts, "Markovian", "i.i.d." or "undecided".
       reasons: K texts, the reason why an arm is undecided; empty for the others.
       reward: [K, S], reward of each state.
+      gaps: the number of places where a sequence was split because steps are missing.
     """
 
     arms: MarkovArms
@@ -52,6 +53,7 @@ class Fit(NamedTuple):
     verdicts: np.ndarray
     reasons: tuple[str, ...]
     reward: np.ndarray
+    gaps: int
 
     def __str__(self) -> str:
         width = max(len(label) for label in ("arm", *self.labels))
@@ -67,6 +69,7 @@ class Fit(NamedTuple):
             pays_0_or_1 = self.reward.shape[1] == 2 and (self.reward == (0, 1)).all()
             call = "bernoulli(fitted.averages)" if pays_0_or_1 else "markov with equal rows"
             lines.append(f"For arms that are i.i.d. or undecided, environments.{call} makes independent arms.")
+        lines += gaps_left_out(self.gaps)
         indent = " " * (width + 2)
         return "\n".join(textwrap.fill(line, 80, subsequent_indent=indent, break_long_words=False) for line in lines)
 
@@ -76,6 +79,7 @@ def fit(
     reward: ArrayLike | Mapping[str, float] | None = None,
     *,
     columns: Mapping[str, str] | None = None,
+    gaps: Gaps = "error",
     prior: float = 0.0,
     level: float = 0.01,
     initial_state: InitialState = 0,
@@ -97,14 +101,15 @@ def fit(
         in whose lines commas, tabs or semicolons separate columns, a DataFrame, or, with `columns`, a dictionary of
         arrays. The first line names the columns; arm, step (or round) and state (or reward) are read, and sequence if
         there is one, in any order. No line is blank. Labels of arms and sequences may be any text; arms are sorted by
-        them, as numbers if all of them are. Steps count an arm's own plays, up by one in each sequence, and none may be
-        missing. Rounds count the plays of all arms together and increase: a rested arm keeps its state while others are
-        played. Restless arms are for `fit_restless`.
+        them, as numbers if all of them are. Steps count an arm's own plays, up by one in each sequence. Rounds count
+        the plays of all arms together and increase: a rested arm keeps its state while others are played. Restless arms
+        are for `fit_restless`.
       reward: [S] or [K, S], reward of each state; `data` are then states, 0 to S-1. Or a dictionary from the names that
         states have in a table to their rewards. None: `data` are rewards; their distinct values over all arms, sorted,
         are the states and their rewards. Where the values of the arms differ, give states and `reward`.
       columns: the table's names of the columns arm, step, round, sequence, state or reward, where they differ:
         {"arm": "choice", "round": "trial", "sequence": "subject", "reward": "outcome"}.
+      gaps: what a missing step in a table is: "error", or "split", which leaves out the unseen transition.
       prior: pseudo-count added to every transition of every arm. A state that was rarely left then has a row
         close to the prior's: with prior 0.5 and two states, rare clicks come in pairs, and their frequency doubles.
       level: of the test of independence of each arm, in (0, 1): at most this share of i.i.d. arms is called
@@ -144,12 +149,15 @@ def fit(
     """
     prior = number("prior", prior, 0)
     level = number("level", level, 0, 1, above=True, below=True)
+    choice("gaps", gaps, get_args(Gaps))
     if reward is None:
-        labels, states, table = _states_of_rewards(observed(data, None, columns))
+        seen = observed(data, None, columns, gaps == "split")
+        states, table = _states_of_rewards(seen.sequences)
         names: States = len(table)
     else:
         table, names = states_and_rewards(reward)
-        labels, states = observed(data, names, columns)
+        seen = observed(data, names, columns, gaps == "split")
+        states = seen.sequences
         if table.ndim == 2 and len(table) != len(states):
             raise ValueError(f"reward: {len(table)} rows for {len(states)} arms")
     counts = np.stack([sum(transitions(sequence, table.shape[-1]) for sequence in arm) for arm in states])
@@ -158,7 +166,7 @@ def fit(
     followed = weights.sum(1, keepdims=True)
     estimates = np.where(left > 0, weights, followed) / np.where(left > 0, left, followed.sum(-1, keepdims=True))
     check_rows(estimates, prior)
-    for label, rows in zip(labels, estimates):
+    for label, rows in zip(seen.labels, estimates):
         check_recurrent(f"arm {label}: no transition", rows, names)
     arms = markov(estimates, table, initial_state=initial_state)
     transition = np.asarray(arms.transition)
@@ -166,7 +174,7 @@ def fit(
     known = np.where(left > 0, left, np.nan)
     return Fit(
         arms=arms,
-        labels=labels,
+        labels=seen.labels,
         counts=counts,
         transition=transition,
         standard_errors=np.sqrt(transition * (1 - transition) / known),
@@ -180,6 +188,7 @@ def fit(
         verdicts=np.array([verdict.word for verdict in verdicts]),
         reasons=tuple(verdict.reason for verdict in verdicts),
         reward=np.asarray(arms.reward),
+        gaps=seen.gaps,
     )
 
 
@@ -210,9 +219,9 @@ def check_recurrent(what: str, rows: np.ndarray, names: States) -> None:
         )
 
 
-def _states_of_rewards(data: Observed) -> tuple[tuple[str, ...], list[list[np.ndarray]], np.ndarray]:
-    """The labels of the arms, the states [steps] of each sequence of each arm, and the rewards of the states, [S]."""
-    values = np.unique(np.concatenate([sequence for arm in data.sequences for sequence in arm]))
+def _states_of_rewards(arms: list[list[np.ndarray]]) -> tuple[list[list[np.ndarray]], np.ndarray]:
+    """The states [steps] of each sequence of each arm, and the rewards of the states, [S]."""
+    values = np.unique(np.concatenate([sequence for arm in arms for sequence in arm]))
     if len(values) < 2:
         raise ValueError(f"data: every step of every arm pays {values[0]:g}, and every arm is optimal")
     if len(values) > MOST_STATES:
@@ -222,7 +231,7 @@ def _states_of_rewards(data: Observed) -> tuple[tuple[str, ...], list[list[np.nd
             "average of each as `reward`; or, if rewards are independent, play arms with a law of real numbers, as "
             "`environments.gaussian`"
         )
-    return data.labels, [[np.searchsorted(values, rewards) for rewards in arm] for arm in data.sequences], values
+    return [[np.searchsorted(values, rewards) for rewards in arm] for arm in arms], values
 
 
 def _mean_error(transition: np.ndarray, reward: np.ndarray, left: np.ndarray) -> float:

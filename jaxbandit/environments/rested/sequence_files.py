@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -36,9 +37,9 @@ class _Place(NamedTuple):
 
 
 def from_table(
-    data: Any, states: States | None, columns: Mapping[str, str] | None
-) -> tuple[list[str], list[list[np.ndarray]]]:
-    """The labels of the arms in a file or in columns, and their sequences (see `fit`).
+    data: Any, states: States | None, columns: Mapping[str, str] | None, split: bool
+) -> tuple[list[str], list[list[np.ndarray]], int]:
+    """The labels of the arms in a file or in columns, their sequences, and how many gaps were `split` (see `fit`).
 
     Raises:
       ValueError: `columns` are wrong, or a line of the table is, which is named.
@@ -47,12 +48,12 @@ def from_table(
     names = _names(columns, states)
     table = Table(data)
     with table.errors_by_line():
-        arms, lines = _read(table, names, states)
+        arms, lines, gaps = _read(table, names, states, split)
     labels = in_order(arms)
     for label in labels:
         if all(len(values) < 2 for values in arms[label].values()):
             raise ValueError(f"data: {lines[label]}: arm {label} {transitions_are_needed(len(arms[label]))}")
-    return labels, [[np.array(values) for values in arms[label].values()] for label in labels]
+    return labels, [[np.array(values) for values in arms[label].values()] for label in labels], gaps
 
 
 def transitions_are_needed(sequences: int) -> str:
@@ -88,26 +89,30 @@ def _places(header: list[str], names: dict[str, str], states: States | None) -> 
 
 
 def _read(
-    table: Table, names: dict[str, str], states: States | None
-) -> tuple[dict[str, dict[str, list[float]]], dict[str, str]]:
-    """What each arm showed in each sequence, and the line of its last step."""
+    table: Table, names: dict[str, str], states: States | None, split: bool
+) -> tuple[dict[str, dict[tuple[str, int], list[float]]], dict[str, str], int]:
+    """What each arm showed in each sequence, or part of one, the line of its last step, and the number of gaps."""
     header = table.header("arm, step, and state or reward")
     place = _places(header, names, states)
-    arms: dict[str, dict[str, list[float]]] = {}
+    arms: dict[str, dict[tuple[str, int], list[float]]] = {}
     lines: dict[str, str] = {}
     last: dict[tuple[str, str], int] = {}
+    parts: dict[tuple[str, str], int] = defaultdict(int)  # gaps of a sequence so far
     for fields in table:
         arm = arm_of(header[place.arm], fields[place.arm])
         sequence = "" if place.sequence is None else fields[place.sequence]
         number = whole(header[place.order], fields[place.order], "; number dates and times in their order")
-        if (sequence, arm) in last and (wrong := _disorder(last[sequence, arm], number, place)):
+        before = last.get((sequence, arm), number - 1)
+        if split and not place.has_rounds and number > before + 1:
+            parts[sequence, arm] += 1
+        elif wrong := _disorder(before, number, place):
             name = header[place.order]
-            raise ValueError(f"{name} {number} of arm {arm} follows {name} {last[sequence, arm]}{wrong}")
+            raise ValueError(f"{name} {number} of arm {arm} follows {name} {before}{wrong}")
         last[sequence, arm], lines[arm] = number, table.line
         name, text = header[place.value], fields[place.value]
         value = _reward(name, text) if states is None else state_of(name, text, states)
-        arms.setdefault(arm, {}).setdefault(sequence, []).append(value)
-    return arms, lines
+        arms.setdefault(arm, {}).setdefault((sequence, parts[sequence, arm]), []).append(value)
+    return arms, lines, sum(parts.values())
 
 
 def _disorder(before: int, number: int, place: _Place) -> str:
@@ -119,8 +124,8 @@ def _disorder(before: int, number: int, place: _Place) -> str:
     if number > before + 1 and not place.has_rounds:
         return (
             ", with transitions unseen between them. If the arm stood still, as rested arms do while others are "
-            "played, columns={'round': ..} says so. If it moved unseen, give what follows the gap another name in a "
-            "column sequence. Restless arms, which move in every round, are for `environments.fit_restless`"
+            "played, columns={'round': ..} says so. If it moved unseen, gaps=\"split\" leaves out the transition over "
+            "the gap. Restless arms, which move in every round, are for `environments.fit_restless`"
         )
     return ""
 

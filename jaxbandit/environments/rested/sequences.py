@@ -17,13 +17,16 @@ Data = Iterable[Any] | Mapping[Any, Any] | str | os.PathLike[str]
 
 
 class Observed(NamedTuple):
-    """What K arms showed: their labels, and for each its sequences [steps], whose lengths may differ."""
+    """What K arms showed."""
 
     labels: tuple[str, ...]
-    sequences: list[list[np.ndarray]]
+    sequences: list[list[np.ndarray]]  # of each arm, [steps], whose lengths may differ
+    gaps: int  # the number of places in which a sequence of the table was split
 
 
-def observed(data: Data, states: States | None = None, columns: Mapping[str, str] | None = None) -> Observed:
+def observed(
+    data: Data, states: States | None = None, columns: Mapping[str, str] | None = None, split: bool = False
+) -> Observed:
     """The labels and sequences of the arms in `data`: of these `states`, or of rewards where that is None.
 
     Raises:
@@ -34,14 +37,14 @@ def observed(data: Data, states: States | None = None, columns: Mapping[str, str
     ('A', 'B')
     """
     if isinstance(data, str | os.PathLike) or is_table(data) or (isinstance(data, Mapping) and columns is not None):
-        labels, arms = from_table(data, states, columns)
+        labels, arms, gaps = from_table(data, states, columns, split)
     elif columns is not None:
         raise ValueError(f"columns: {excerpt(columns)}; `data` has no columns: it is neither a path nor a dictionary")
     else:
-        labels, arms = _from_arrays(data, len(states) if isinstance(states, tuple) else states)
+        (labels, arms), gaps = _from_arrays(data, len(states) if isinstance(states, tuple) else states), 0
     if len(arms) < 2:
         raise ValueError(f"data: {'one arm only' if arms else 'no arms'}; a bandit needs at least 2")
-    return Observed(tuple(labels), arms)
+    return Observed(tuple(labels), arms, gaps)
 
 
 def _from_arrays(data: Any, states: int | None) -> tuple[list[str], list[list[np.ndarray]]]:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import choice, number
 from jaxbandit.base import described
+from jaxbandit.environments.rested.columns import Gaps, gaps_left_out
 from jaxbandit.environments.rested.fitting import check_recurrent, check_rows, states_and_rewards
 from jaxbandit.environments.rested.independence import LEAST, SMALLEST, hypergeometric
 from jaxbandit.environments.restless_bandits.constructor import restless
 from jaxbandit.environments.restless_bandits.restless_arms import RestlessArms
 from jaxbandit.environments.restless_bandits.transition_tables import restless_transitions
-
-Gaps = Literal["error", "split"]
 
 
 @described
@@ -64,13 +63,7 @@ class RestlessFit(NamedTuple):
                 f"{label:>{width}s}  {played:8,d}  {waited:10,d}  {self.distance[arm]:8.3f}  "
                 f"{self.p_values[arm]:8.2g}  {self.verdicts[arm]}{reason}"
             )
-        if self.gaps:
-            number = (
-                "1 gap in the rounds, whose transition is"
-                if self.gaps == 1
-                else f"{self.gaps:,d} gaps in the rounds, whose transitions are"
-            )
-            lines.append(f"{number} left out.")
+        lines += gaps_left_out(self.gaps)
         indent = " " * (width + 2)
         return "\n".join(textwrap.fill(line, 80, subsequent_indent=indent, break_long_words=False) for line in lines)
 
