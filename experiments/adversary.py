@@ -27,9 +27,13 @@ def policies(horizon: int) -> dict[str, Policy]:
     """Those with a guarantee for every table, index policies, and others that choose by chance."""
     return {
         "Exp3": jaxbandit.Exp3(horizon=horizon),
+        "Exp3.P": jaxbandit.Exp3P(horizon, delta=0.05),
+        "Exp3-IX": jaxbandit.Exp3IX(),
         "Tsallis-INF": jaxbandit.TsallisINF(),
         "Tsallis-INF, less variance": jaxbandit.TsallisINF(reduced_variance=True),
         "UCB1": jaxbandit.UCB1(),
+        "UCB2": jaxbandit.UCB2(),
+        "UCB1-Normal": jaxbandit.UCB1Normal(),
         "KL-UCB": jaxbandit.KLUCB(),
         "IMED": jaxbandit.IMED(),
         "MOSS": jaxbandit.MOSS(),

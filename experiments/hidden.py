@@ -20,6 +20,7 @@ from matplotlib.figure import Figure
 import jaxbandit
 from experiments.command_line.experiment import begin_and_play, finish
 from experiments.command_line.options import Simulation, main
+from experiments.published.phases import RECORD, recorders
 from experiments.published.scenarios import SLOWER
 from experiments.reports.page import Report
 from experiments.reports.pictures import frameless, legend_below, panels
@@ -68,16 +69,11 @@ def problems() -> dict[str, Problem]:
     return by_name | {CYCLES: Problem(CYCLES, 0.0, atlas["hidden cycles"].arms)}
 
 
-def verdict(arms: Any, state: Any, t: Any, policy: Any) -> Any:
-    """Which arms the policy takes for Markovian after round t, [K] bool."""
-    return policy.markovian(state, t + 1)
-
-
 def cases(settings: Simulation) -> dict[str, Any]:
     """A case for each problem; what is asked for is known at the end and in the middle."""
     asked = {
         "times": sorted({max(1, settings.horizon // 2), settings.horizon}),
-        "record": {"Markovian": {ADAPTIVE: verdict}},
+        **recorders({ADAPTIVE: LEARNERS[ADAPTIVE]}),
         **settings.size(),
     }
     return {
@@ -94,13 +90,13 @@ def dependence(arms: HiddenArms) -> np.ndarray:
 
 def markovian(result: Result) -> np.ndarray:
     """Share of runs in which each arm is taken for Markovian at the end, [K]."""
-    return np.asarray(result.recorded["Markovian"][ADAPTIVE][0, 0, :, -1].mean(axis=0))
+    return np.asarray(result.recorded[RECORD][ADAPTIVE][0, 0, :, -1].mean(axis=0))
 
 
 def weighed(result: Result) -> float:
     """The share of all plays that went to arms which are taken for Markovian at the end."""
     plays = result.visits[ADAPTIVE][0, 0, :, -1].sum(-1)  # [R, K]
-    return float((plays * result.recorded["Markovian"][ADAPTIVE][0, 0, :, -1]).sum() / plays.sum())
+    return float((plays * result.recorded[RECORD][ADAPTIVE][0, 0, :, -1]).sum() / plays.sum())
 
 
 def verdict_rows(results: dict[str, Result]) -> list[Row]:

@@ -15,6 +15,7 @@ import numpy as np
 import jaxbandit
 from experiments.command_line.experiment import begin, finish
 from experiments.command_line.options import Simulation, main, simulation
+from experiments.published.phases import RECORD, recorders
 from experiments.reports.pictures import Pictures, frameless, panels
 from experiments.reports.tables import Row, Tables, final_table, of_all
 from jaxbandit import MarkovArms, Result, atlas, metrics
@@ -36,11 +37,10 @@ def questions(horizon: int) -> np.ndarray:
 def compare(name: str, arms: MarkovArms, settings: Simulation) -> tuple[Result, Judged]:
     """All policies, recorded before every question, and what the adaptive ones answered."""
     asked = questions(settings.horizon)
-    answer = {label: lambda arms, state, t, policy: policy.markovian(state, t + 1) for label in ADAPTIVE}
-    record = {"Markovian": answer}  # after the round before the question
-    result = jaxbandit.simulate({name: arms}, OTHERS | ADAPTIVE, times=asked[1:] - 1, record=record, **settings.size())
+    size = recorders(ADAPTIVE) | settings.size()  # asked after the round before the question
+    result = jaxbandit.simulate({name: arms}, OTHERS | ADAPTIVE, times=asked[1:] - 1, **size)
     judged = {}
-    for label, answers in result.recorded["Markovian"].items():
+    for label, answers in result.recorded[RECORD].items():
         policy = ADAPTIVE[label]
         first = np.broadcast_to(policy.markovian(policy.init(arms.reward), 1), answers.shape[-1:])
         later = np.moveaxis(answers[0, 0, :, :-1], 0, -1)

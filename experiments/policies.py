@@ -41,6 +41,8 @@ def on_means(family: Family | None, horizon: int) -> dict[str, dict[str, Policy]
     return {
         "for any rewards": {
             "UCB1": jaxbandit.UCB1(),
+            "UCB2": jaxbandit.UCB2(),
+            "UCB1-Normal": jaxbandit.UCB1Normal(),
             "UCB-SM": jaxbandit.UCBSM(),
             "MOSS": jaxbandit.MOSS(horizon=n),
             "MOSS, anytime": jaxbandit.MOSS(),

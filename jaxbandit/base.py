@@ -21,7 +21,8 @@ from jaxbandit.texts import described as described
 
 State = Any  # a pytree of arrays
 Pairing = Literal["play", "round", "shared"]  # these, `Paid` and `Shows`: see `Declares`
-Problem = Literal["rested", "restarting", "restless", "observed", "changing", "rotting", "hidden", "decision process"]
+Problem = Literal["rested", "restarting", "restless", "observed", "changing", "rotting", "hidden", "costly",
+                  "colliding", "decision process"]  # fmt: skip
 Pays = Literal["before", "after"]
 Paid = Literal["played", "all"]
 Shows = Literal["played", "all"]
@@ -83,7 +84,8 @@ class Declares(NamedTuple):
         arms that all show their states in every round, in `Feedback.shown`. "changing": rewards or transition laws
         depend on the round (non-stationary). "restarting": rested arms that all restart from time to time. "hidden":
         rested arms that show a symbol, not their state. "rotting": the mean reward of an arm falls with its own plays.
-        "decision process": the pairing is "shared".
+        "costly": plays cost money, and are not made when a purse is empty. "colliding": arms of several players, who
+        are not paid if they play one arm at the same time. "decision process": the pairing is "shared".
       pays: the state of a play that is counted and that pays: "after", the new one, or "before", the old one.
       paid: the arms that pay: those "played", or "all": every arm pays in every round for its new state, and a play of
         arm k costs cost[k]; `cost` [K] is read on the host, and `records` has "stays", [K, S] int32, the number of

@@ -158,6 +158,18 @@ def breaks(environment: Any) -> Any:
     return getattr(environment, "breaks", None)
 
 
+def spending(environment: Any) -> dict[str, Any] | None:
+    """The costs of plays, the purse and the horizon of arms that cost, by name; None for others."""
+    names = ("cost", "purse", "horizon")
+    return None if lacks(environment, *names) else {name: getattr(environment, name) for name in names}
+
+
+def players(environment: Any) -> dict[str, Any] | None:
+    """The player of each arm, and which of the shared arms it is, by name; None for arms of one player."""
+    names = ("player", "channel")
+    return None if lacks(environment, *names) else {name: getattr(environment, name) for name in names}
+
+
 def _own(thing: Any, name: str) -> Any:
     """The method that a thing has itself; None where it has none, or only the default of the protocol."""
     method = getattr(thing, name, None)

@@ -75,11 +75,12 @@ def static(default: Any = dataclasses.MISSING) -> Any:
     return dataclasses.field(default=default, metadata={"static": True})
 
 
-def per_arm(default: Any = dataclasses.MISSING, *, numbers: bool = False) -> Any:
+def per_arm(default: Any = dataclasses.MISSING, *, numbers: bool = False, last: bool = False) -> Any:
     """Declare a field of a `pytree` that has one entry an arm along its first axis, for `simulate(shuffle=True)`.
 
     Args:
       numbers: True where the field's entries, of any axes, are numbers of arms.
+      last: True where the entries stand along the last axis.
 
     >>> @pytree
     ... class Fixed:
@@ -87,7 +88,8 @@ def per_arm(default: Any = dataclasses.MISSING, *, numbers: bool = False) -> Any
     >>> in_order(Fixed(np.array([0.25, 0.5, 0.75])), np.array([2, 0, 1])).means.tolist()
     [0.75, 0.25, 0.5]
     """
-    return dataclasses.field(default=default, metadata={"per_arm": "numbers" if numbers else "entries"})
+    kind = "numbers" if numbers else "last" if last else "entries"
+    return dataclasses.field(default=default, metadata={"per_arm": kind})
 
 
 def in_order(thing: T, order: jax.Array | np.ndarray) -> T:
@@ -108,7 +110,8 @@ def in_order(thing: T, order: jax.Array | np.ndarray) -> T:
             changes[field.name] = jnp.argsort(order)[jnp.asarray(value)]
         elif kind is not None and value is not None:
             entries = jnp.asarray(value)
-            changes[field.name] = entries[order] if entries.ndim else value
+            at = (..., order) if kind == "last" else order
+            changes[field.name] = entries[at] if entries.ndim else value
         elif kind is None and (within := in_order(value, order)) is not value:
             changes[field.name] = within
     return dataclasses.replace(thing, **changes) if changes else thing  # type: ignore[type-var]

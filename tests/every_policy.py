@@ -7,6 +7,7 @@ ARMS = jaxbandit.two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
 UNSEEN = environments.restless(ARMS.transition, (0, 1))
 SEEN = environments.restless(ARMS.transition, (0, 1), ARMS.transition[::-1], observed=True)
 HIDDEN = environments.hidden(ARMS.transition, [[0.2, 0.7]] * 3)
+COSTLY = environments.costly(ARMS, [3, 2, 1], purse=20, horizon=20, chance=[0.5, 1.0, 0.7])
 FULL = environments.full_information(ARMS)
 RIVER, EPISODES = environments.riverswim(3), environments.riverswim(3, steps=4)
 POLICIES = {name: (policy(), ARMS) for name, policy in ALL.items()} | {
@@ -16,7 +17,10 @@ POLICIES = {name: (policy(), ARMS) for name, policy in ALL.items()} | {
     "DiscountedUCB": (jaxbandit.DiscountedUCB(0.9), ARMS),
     "SlidingWindowUCB": (jaxbandit.SlidingWindowUCB(5), ARMS),
     "Exp3": (jaxbandit.Exp3(0.1), ARMS),
+    "Exp3IX": (jaxbandit.Exp3IX(), ARMS),
+    "Exp3P": (jaxbandit.Exp3P(horizon=1000, delta=0.1), ARMS),
     "Exp3S": (jaxbandit.Exp3S(0.1, 0.1), ARMS),
+    "Exp4": (jaxbandit.Exp4([[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]], 0.1), ARMS),
     "Rexp3": (jaxbandit.Rexp3(0.1, 5), ARMS),
     "TsallisINF": (jaxbandit.TsallisINF(), ARMS),
     "Hedge": (jaxbandit.Hedge(0.1), FULL),
@@ -32,6 +36,7 @@ POLICIES = {name: (policy(), ARMS) for name, policy in ALL.items()} | {
     "WhittleLastSeen": (jaxbandit.WhittleLastSeen.of(UNSEEN, 5), UNSEEN),
     "HiddenMyopic": (jaxbandit.HiddenMyopic.of(HIDDEN), HIDDEN),
     "KnownProcess": (jaxbandit.KnownProcess.of(RIVER), RIVER),
+    **{name: (getattr(jaxbandit, name).of(COSTLY), COSTLY) for name in "RatioKLUCB MixtureKLUCB PrimalDualBwK".split()},
     **{name: (getattr(jaxbandit, name)(), RIVER) for name in "UCRL2 KLUCRL UCRL2B TUCRL PSRL IMEDRL".split()},
     "UCBVI": (jaxbandit.UCBVI(steps=4, horizon=100), EPISODES),
 }

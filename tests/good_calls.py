@@ -36,6 +36,8 @@ RESTLESS = environments.restless([[[0.8, 0.2], [0.2, 0.8]]] * 2, (0, 1))
 ALL_PAY = environments.restless(RESTLESS.transition, (0, 1), [[[0.9, 0.1], [0.3, 0.7]]] * 2, observed=True, paid="all")
 HIDDEN = environments.hidden([[[0.9, 0.1], [0.2, 0.8]]] * 2, [[0.2, 0.7], [0.1, 0.3]])
 PROCESS = environments.decision_process(ROWS, PAID)
+COSTLY = environments.costly(ARMS, [1, 2], purse=5, horizon=3)
+COLLIDING = environments.colliding(RESTLESS, 2)
 RUN = {"key": KEY, "runs": 2, "horizon": 3, "plays": 1, "times": [1, 2, 3], "progress": False}
 CASE = {"scenarios": ARMS, "policies": {"U": UCB1()}, "key": KEY, "runs": 2, "horizon": 3, "times": [1, 2, 3]}
 CHANCE = jaxbandit.run_keys(KEY, np.arange(2))
@@ -90,6 +92,13 @@ def on(arms: Any, holder: Callable[[Any], Any] = lambda policy: policy) -> Calla
     return use
 
 
+def of_players(function: Any, **inputs: Any) -> Any:
+    """A policy or an environment for two players, which is traced."""
+    made = function(**inputs)
+    arms, policy = (COLLIDING, made) if hasattr(made, "scores") else (made, jaxbandit.DecentralisedDSEE.of(made))
+    return programs(check(arms, {"p": policy}, key=KEY, runs=2, horizon=3, plays=2))
+
+
 def swept(function: Any, **given: Any) -> Any:
     with tempfile.TemporaryDirectory(dir=FOLDER) as folder:
         given["folder"] = f"{folder}/sweep" if given["folder"] is FOLDER else given["folder"]
@@ -121,6 +130,11 @@ def result() -> jaxbandit.Result:
 @cache
 def changing() -> jaxbandit.Result:
     return jaxbandit.simulate(environments.piecewise([2], [[0.5, 0.4], [0.4, 0.5]]), {"KL": KLUCB()}, **RUN)
+
+
+@cache
+def of_process() -> jaxbandit.Result:
+    return jaxbandit.simulate(PROCESS, {"right": jaxbandit.KnownProcess([1, 1])}, **RUN)
 
 
 @cache

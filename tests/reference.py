@@ -16,6 +16,7 @@ ON_UNIT_REWARDS = ("EmpiricalKLUCB", "KLUCB", "KLUCBMC", "TVKLUCB")
 DEFAULTS = {
     "UCBSM": {"L": 343.0},
     "UCB1": {"bonus": 2.0},
+    "UCB1Normal": {},
     "IMED": {},
     "IMEDMC": {"exponent": None, "gap": None},
     "JointKLUCB": {"exploration": None, "clock": "round"},
@@ -155,6 +156,9 @@ def index(policy, count, state, t, reward, fields):
         return sample_mean(count, reward) + math.sqrt(fields["L"] * math.log(t) / number)
     if policy == "UCB1":
         return sample_mean(count, reward) + math.sqrt(fields["bonus"] * math.log(t - 1) / number)
+    if policy == "UCB1Normal":
+        squares = sum(n * x * x for n, x in zip(visits(count), reward)) - number * sample_mean(count, reward) ** 2
+        return sample_mean(count, reward) + math.sqrt(16 * squares / (number - 1) * math.log(t - 1) / number)
     if policy == "MOSS":
         share = (t if fields["horizon"] is None else fields["horizon"]) / (fields["arms"] * number)
         return sample_mean(count, reward) + math.sqrt(max(0.0, math.log(share)) / number)
@@ -185,6 +189,8 @@ def choose(policy, counts, states, t, reward, fields):
         if plays(counts[k]) == 0:
             return k
     # Python's max and min return the first of equal values, which is the lowest arm.
+    if policy == "UCB1Normal" and min(map(plays, counts)) < max(2, math.ceil(8 * math.log(t))):
+        return min(arms, key=lambda k: plays(counts[k]))
     if policy == "RoundRobinKLUCB":
         eligible = [k for k in arms if plays(counts[k]) >= fields["delta"] * t] or list(arms)
         leader = max(eligible, key=lambda k: sample_mean(counts[k], reward[k]))

@@ -72,7 +72,7 @@ BELOW = {
         line.partition(":")
         for line in """\
 fast: extremes slow_paths random_bits jaxprs elementary comparisons batching on_demand compilation
-indices: index_arguments elimination start value subsidy relaxed record_rounds
+indices: index_arguments elimination start value subsidy relaxed record_rounds mixture
 decision_processes: evaluation best reaching
 confidence: bernoulli family row chain
 confidence/row: arithmetic tilt scaled_problem ball stationary_mean
@@ -87,8 +87,8 @@ results: display file named_axes result
 simulation: chance delayed dynamic_regret rounds asking telling plan tiles progress chunks loop
 simulation/asking: user_code tracing recording contracts declared request
 simulation/telling: free_memory fingerprint
-environments: rested independent restless_bandits changing processes
-policies: parts means chains restless changing processes
+environments: rested independent restless_bandits changing processes spending
+policies: parts means chains restless changing processes spending
 stress: spaces changing_space trials preparation survey failure_search
 sweeps: files storage reading tasks grids sweep_loop""".splitlines()
     )
@@ -120,24 +120,26 @@ DOORS = {
     "decision_processes": "Episodes Kind LongRun Structure diameter episodes hitting_times long_run optimal structure",
     "divergences": "DISTANCES Distance bernoulli_kl farthest jensen_shannon kl log_p_value squared_hellinger "
     "threshold total_variation",
-    "environments": "AllPayingArms ChangingArms ChangingMarkovArms DecisionProcess EXAMPLE FamilyFit Fit "
-    "FullInformation HiddenArms "
-    "IndependentArms InitialState LowerBoundArms MarkovArms RestartingArms RestlessArms RestlessFit "
-    "as_decision_process bernoulli "
-    "beta changing_markov decision_process exponential exponential_family fit fit_exponential_family fit_restless "
-    "full_information gaussian grid "
+    "environments": "RestlessFit fit_restless "
+    "AllPayingArms ChangingArms ChangingMarkovArms CollidingArms CostlyArms DecisionProcess EXAMPLE "
+    "FamilyFit Fit FullInformation HiddenArms "
+    "IndependentArms InitialState LowerBoundArms MarkovArms RestartingArms RestlessArms as_decision_process bernoulli "
+    "beta changing_markov colliding costly decision_process exponential exponential_family fit "
+    "fit_exponential_family full_information gaussian grid "
     "hidden lower_bound_instance markov piecewise poisson random_arms random_decision_process restarting restless "
     "rewards_table riverswim sinusoid two_state uniform",
     "families": "Bernoulli Exponential Family Gaussian Poisson TabledChains TwoStateChains chain_family",
-    "indices": "Relaxation WhittleIndices gittins gittins_value relaxation rounds_to_record whittle with_start",
-    "metrics": "Summary best_arms best_share discounted_reward dynamic_regret external_regret internal_regret "
-    "linear_share median_interval pair_regrets swap_regret "
+    "indices": "Mixture Relaxation WhittleIndices best_mixture gittins gittins_value relaxation rounds_to_record "
+    "whittle with_start",
+    "metrics": "Summary best_arms best_share constant_regret discounted_reward dynamic_regret external_regret "
+    "internal_regret linear_share median_interval pair_regrets swap_regret "
     "paired_difference pseudo_regret realised_regret regret regret_name summary",
     "named_problems": "Atlas NamedProblem atlas",
     "plotting": "COLOURS curve_style plot_batches plot_distribution plot_heatmap plot_parameter plot_pulls plot_regret",
-    "policies": "IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle "
-    "ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCBSM Discounted "
-    "DiscountedThompson DiscountedUCB EmpiricalKLUCB Exp3 Exp3S Gittins GradientBandit Hedge "
+    "policies": "DecentralisedDSEE MixtureKLUCB PrimalDualBwK RatioKLUCB "
+    "IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle "
+    "ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCB1Normal UCB2 UCBSM Discounted "
+    "DiscountedThompson DiscountedUCB EmpiricalKLUCB Exp3 Exp3IX Exp3P Exp3S Exp4 Gittins GradientBandit Hedge "
     "HiddenMyopic RegretMatching "
     "JointKLUCB KnownBreaks KnownProcess LPPriority Myopic Oracle PlugInGittins PosteriorGittins Rexp3 RoundRobinKLUCB "
     "SlidingWindowUCB Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief WhittleLastSeen Window WithDetector",
@@ -147,14 +149,16 @@ DOORS = {
     "testing": "check_environment check_policy",
 }
 PUBLIC = """
+DecentralisedDSEE MixtureKLUCB PrimalDualBwK RatioKLUCB
 IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB
-KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCBSM Discounted DiscountedThompson DiscountedUCB EmpiricalKLUCB Declares
-Environment Exp3 Exp3S Family Feedback Gittins GradientBandit Hedge HiddenMyopic JointKLUCB KnownArms KnownBreaks
-KnownProcess LPPriority MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins RegretMatching Result Rexp3
-RoundRobinKLUCB SlidingWindowUCB StoppedWarning Task Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief
-WhittleLastSeen Window WithDetector advance atlas bernoulli bounds chains confidence decision_processes divergences
-environments families gaussian grid hidden indices initial_carry load_sweep markov metrics per_arm play_round poisson
-pytree random_arms restless run_keys simulate static stress sweep testing to_xarray top_arms two_state use_all_cores
+KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCB1Normal UCB2 UCBSM Discounted DiscountedThompson DiscountedUCB EmpiricalKLUCB
+Declares Environment Exp3 Exp3IX Exp3P Exp3S Exp4 Family Feedback Gittins GradientBandit Hedge HiddenMyopic JointKLUCB
+KnownArms KnownBreaks KnownProcess LPPriority MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins
+RegretMatching Result Rexp3 RoundRobinKLUCB SlidingWindowUCB StoppedWarning Task Thompson ThompsonMC TsallisINF
+Uniform Whittle WhittleBelief WhittleLastSeen Window WithDetector advance atlas bernoulli bounds chains confidence
+decision_processes divergences environments families gaussian grid hidden indices initial_carry load_sweep markov
+metrics per_arm play_round poisson pytree random_arms restless run_keys simulate static stress sweep testing to_xarray
+top_arms two_state use_all_cores
 """.split()
 
 
@@ -169,8 +173,8 @@ PUBLIC_THINGS = [
 COMMANDS = """
 ablation adversary asymptotic_bounds bandit_as_process benchmark budget changing concentration
 decision_processes families front hidden iid
-initial_state judge known_chains lower_bound optimality own_policy paper peers policies restless robustness scenario1
-scenario2 scenario3 scenario4 sweep tune uniformly_good
+initial_state judge known_chains lower_bound mixed optimality own_policy paper peers policies restless robustness
+scenario1 scenario2 scenario3 scenario4 sweep tune uniformly_good
 """.split()
 
 

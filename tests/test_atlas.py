@@ -92,6 +92,12 @@ BUDGETS = {
         ([[0, 7, 3], [0, 4, 6], [4, 0, 6]], [[0, 7, 3], [10, 0, 0], [0, 9, 1]]),
     ]),
 }  # fmt: skip
+MIXED = {  # the arms that are independent
+    "scenario 1, best i.i.d.": ("scenario 1", [0]),
+    "scenario 1, others i.i.d.": ("scenario 1", [1, 2, 3, 4]),
+    "scenario 3, best i.i.d.": ("scenario 3", [4]),
+    "scenario 3, others i.i.d.": ("scenario 3", [0, 1, 2, 3]),
+}
 OTHERS = ["machines 10", "channels", "i.i.d. scenario 3", "hidden cycles", "restarting scenario 1", "four rooms"]
 
 
@@ -111,7 +117,7 @@ def law(moves: np.ndarray) -> np.ndarray:
 
 def test_every_entry_is_written_out_here():
     known = [*TWO_STATES, *THREE_STATES, *BERNOULLI, *NO_TABLE, *GENERATORS, *RESTLESS, *HIDDEN, *OTHERS]
-    known += [*CHANGING, *DRIFTING, *TURNING, *SWIMS, *BUDGETS]
+    known += [*CHANGING, *DRIFTING, *TURNING, *SWIMS, *BUDGETS, *MIXED]
     assert sorted(known) == sorted(atlas) and len(known) == len(atlas)
 
 
@@ -130,6 +136,16 @@ def test_independent_rewards_of_three_values():
     np.testing.assert_allclose(arms.transition, expected, rtol=1e-9)
     np.testing.assert_array_equal(arms.reward, [[0, 0.5, 1]] * 5)
     np.testing.assert_array_equal(atlas["i.i.d. scenario 3"].make(initial_state=2).initial[:, 2], 1)
+
+
+@pytest.mark.parametrize("name", MIXED)
+def test_independent_arms_beside_chains(name):
+    scenario, independent = MIXED[name]
+    expected = rows(scenario)
+    expected[independent] = [[law(moves)] * len(moves) for moves in expected[independent]]
+    np.testing.assert_allclose(atlas[name].arms.transition, expected, rtol=1e-9)
+    np.testing.assert_array_equal(atlas[name].arms.reward, atlas[scenario].arms.reward)
+    np.testing.assert_array_equal(atlas[name].make(initial_state=1).initial[:, 1], 1)
 
 
 @pytest.mark.parametrize("name", NO_TABLE)

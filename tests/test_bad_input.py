@@ -25,14 +25,15 @@ SLOW = list(HealthCheck)  # a program is compiled now and then
 NO_CALLS = """
 ALL Declares Environment Episodes Feedback Kind LongRun Policy Structure Task Family Result bounds chains confidence
 per_arm decision_processes divergences environments families indices KnownArms
-metrics stress testing use_all_cores Bound Condition Solver DISTANCES Distance EXAMPLE FamilyFit Fit RestlessFit
-InitialState Relaxation StoppedWarning WhittleIndices Summary COLOURS Atlas NamedProblem atlas Found Interval Problem
-Space Survey
+metrics stress testing use_all_cores Bound Condition Solver DISTANCES Distance EXAMPLE FamilyFit Fit InitialState
+Relaxation StoppedWarning WhittleIndices Summary COLOURS Atlas NamedProblem atlas Found Interval Problem Space Survey
+Mixture
+RestlessFit
 """.split()
 # environments as they are built by functions that check, spaces (checked where they are used), and the parts
 # of policies, called when these are traced
-BUILT = "MarkovArms HiddenArms IndependentArms RestartingArms RestlessArms AllPayingArms play_round".split()
-BUILT += "DecisionProcess ChangingArms ChangingMarkovArms FullInformation LowerBoundArms".split()
+BUILT = "MarkovArms HiddenArms IndependentArms RestartingArms RestlessArms AllPayingArms LowerBoundArms".split()
+BUILT += "CollidingArms CostlyArms DecisionProcess ChangingArms ChangingMarkovArms FullInformation play_round".split()
 BUILT += "IndependentSpace PiecewiseSpace RestlessSpace ThreeStateSpace TwoStateSpace".split()
 PARTS = "policies.memory"
 

@@ -33,6 +33,7 @@ front: final worst scenario_1 scenario_2 scenario_3 scenario_4 i_i_d_arms i_i_d_
 restless: table best overtaking; restless finals
 hidden: verdicts regret final; hidden
 known_chains: missed again; known_chains
+mixed: table growth bounds claims phases; regret_scenario_1 phases
 policies: easy_Bernoulli hard_Bernoulli Gaussian Poisson exponential scenario_1 worst; policies
 iid: table phases; phases
 changing: growth thesis changes chains; growth thesis changes chains
@@ -43,14 +44,14 @@ budget: gaps falls learned; gaps learned
 ablation: ablation highlights; ablation_median ablation_mean
 robustness: mean worst_2 worst_5 against_2 against_5; robustness against
 tune: training_mean best_mean final_mean verdicts_mean; training_mean held_out_mean
-paper: claims claims_bounds bounds final_iid_arms FINALS; iid_arms bounds FIGURES
+paper: claims claims_bounds phases bounds final_iid_arms FINALS; iid_arms phases bounds FIGURES
 """  # of each command its tables and its pictures
-WHOLE = WHOLE.replace("FINALS", " ".join(f"final_scenario_{n}" for n in "1234"))
+MIXED = [f"final_scenario_{n}_{which}_iid" for n in "13" for which in ("best", "others")]
+WHOLE = WHOLE.replace("FINALS", " ".join([f"final_scenario_{n}" for n in "1234"] + MIXED))
 WHOLE = WHOLE.replace("FIGURES", " ".join(f"figure_{n}" for n in "1a 1b 1c 1d 1e 2a 2b 2c 2d".split()))
 WHOLE = {name: files.split("; ") for name, _, files in (line.partition(": ") for line in WHOLE.strip().splitlines())}
-GROWS = (
-    "optimality uniformly_good families front restless hidden known_chains policies tune paper".split()
-)  # more runs go on
+# in these, more runs go on
+GROWS = "optimality uniformly_good families front restless hidden known_chains policies tune paper mixed".split()
 REPORT = "front restless hidden decision_processes budget paper".split()
 SETTINGS = {
     "asymptotic_bounds": {},
@@ -85,6 +86,8 @@ REPLACED = {  # for speed
     "policies.on_means": lambda family, horizon: {"kind": {"UCB1": UCB1()}},
     "policies.on_states": lambda: {"other": {"KLUCB": KLUCB()}},
     "iid.OTHERS": {"KL-UCB-SM": KLUCB()},
+    "mixed.OURS": {},
+    "mixed.THEOREM": only("published.scenarios", "THEOREM", "scenario 1"),
     "change.growth.BUDGETS": (1.0, 3.0),
     "change.segments.forgetful": lambda horizon, changes: FEW,
     "change.segments.CHANGES": (1, 3),

@@ -1,4 +1,4 @@
-"""Exp3 and its kin, Tsallis-INF: published steps, exact laws of short games, what the theorems promise."""
+"""Exp3 and its variants, Tsallis-INF: published steps, exact laws of short games, what the theorems promise."""
 
 import itertools
 import math
@@ -11,7 +11,7 @@ from scipy import stats
 from scipy.optimize import brentq
 
 import jaxbandit
-from jaxbandit import Exp3, Exp3S, Feedback, Rexp3, TsallisINF, simulate, sums
+from jaxbandit import Exp3, Exp3IX, Exp3P, Exp3S, Exp4, Feedback, Rexp3, TsallisINF, metrics, simulate, sums
 from jaxbandit.policies.changing.tsallis import tsallis
 from jaxbandit.simulation.delayed import delayed as late_policy
 from jaxbandit.testing import check_policy
@@ -42,6 +42,11 @@ def test_numbers_that_follow_from_the_horizon():
     for hardness, gamma in ((1, 0.02146961403), (3, 0.03499478974), (None, 0.02561480371)):
         policy = Exp3S(horizon=1e5, hardness=hardness)
         assert float(policy._gamma(policy.init(table))) == pytest.approx(gamma, rel=1e-6)
+    default = Exp3P(horizon=1e5, delta=0.01)  # 2 sqrt(3 log 5 / 1e5), 2 sqrt(log 5e7)
+    assert float(default._gamma(5)) == pytest.approx(0.01389721373, rel=1e-6)
+    assert float(default._alpha(5)) == pytest.approx(8.420815534, rel=1e-6)
+    experts = Exp4(np.ones((7, 5)) / 5, horizon=1e5)  # sqrt(5 log 7 / ((e - 1) 1e5))
+    assert float(experts._gamma()) == pytest.approx(0.007524873356, rel=1e-6)
     for n, budget, arms, batch, gamma in (
         (1e4, 3, 2, 249, 0.05692209243),
         (1e5, 3, 2, 1155, 0.02642953593),
@@ -55,6 +60,16 @@ def test_numbers_that_follow_from_the_horizon():
     paid = Feedback.of(0, 1.0, t=1, table=NO_TABLE)
     for one, other in zip(*(p.update(p.init(NO_TABLE), paid) for p in (short, inputs))):
         np.testing.assert_allclose(one, other, rtol=1e-6)
+
+
+# The probabilities of round 9 by the settings of `LAWS`, from logarithms of weights in 50 digits.
+VECTORS = {
+    "Exp3P": [0.3583286577, 0.3161436255, 0.3255277168],
+    "Exp3IX": [0.3078280535, 0.3141976887, 0.3779742578],
+    "Exp3IX-horizon": [0.3117884431, 0.2987510579, 0.389460499],
+    "Exp4": [0.3208948693, 0.353171152, 0.3259339788],
+    "Exp4-rounds": [0.4858544254, 0.1785363937, 0.335609181],
+}
 
 
 def normalised(losses, eta):
@@ -81,14 +96,71 @@ def test_tsallis_probabilities_of_many_arms(arms, error):
 
 
 def exp3_law(gamma):
-    """Exp3 in float64 as figure 1 has it: probabilities from the list of (arm, reward) so far."""
+    """Exp3 in float64 as figure 1 has it: probabilities from the list of (arm, reward) so far.
 
-    def law(past, arms=3):
+    Of every law here: `chances` are the probabilities of the plays, if their feedback was delayed, and t is the round.
+    """
+
+    def law(past, chances=None, t=None, arms=3):
         weights = [1.0] * arms
-        for arm, paid in past:
-            p = [(1 - gamma) * w / sum(weights) + gamma / arms for w in weights]
-            weights[arm] *= math.exp(gamma * (paid / p[arm]) / arms)
+        for number, (arm, paid) in enumerate(past):
+            p = ((1 - gamma) * weights[arm] / sum(weights) + gamma / arms) if chances is None else chances[number]
+            weights[arm] *= math.exp(gamma * (paid / p) / arms)
         return [(1 - gamma) * w / sum(weights) + gamma / arms for w in weights]
+
+    return law
+
+
+def exp3p_law(gamma, alpha, horizon):
+    """Exp3.P in float64 as figure 3 has it: every arm's estimate is raised, and weights do not begin at 1."""
+
+    def law(past, chances=None, t=None, arms=3):
+        weights = [math.exp(alpha * gamma / 3 * math.sqrt(horizon / arms))] * arms
+        for number, (arm, paid) in enumerate(past):
+            p = [(1 - gamma) * w / sum(weights) + gamma / arms for w in weights]
+            p[arm] = p[arm] if chances is None else chances[number]
+            for k in range(arms):
+                estimate = paid / p[k] if k == arm else 0.0
+                weights[k] *= math.exp(gamma / (3 * arms) * (estimate + alpha / (p[k] * math.sqrt(arms * horizon))))
+        return [(1 - gamma) * w / sum(weights) + gamma / arms for w in weights]
+
+    return law
+
+
+def exp3ix_law(horizon=None):
+    """Exp3-IX in float64, with sums of estimated losses."""
+
+    def eta(t, arms):
+        return math.sqrt((math.log(arms) / t if horizon is None else 2 * math.log(arms) / horizon) / arms)
+
+    def probabilities(losses, t):
+        weights = [math.exp(-eta(t, len(losses)) * loss) for loss in losses]
+        return [w / sum(weights) for w in weights]
+
+    def law(past, chances=None, t=None, arms=3):
+        losses = [0.0] * arms
+        for number, (arm, paid) in enumerate(past):
+            p = probabilities(losses, number + 1)[arm] if chances is None else chances[number]
+            losses[arm] += (1 - paid) / (p + eta(number + 1, arms) / 2)
+        return probabilities(losses, t or len(past) + 1)
+
+    return law
+
+
+def exp4_law(gamma, advice):
+    """Exp4 in float64 as section 7 has it; advice [n, E, K] by rounds."""
+
+    def law(past, chances=None, t=None, arms=3):
+        weights = [1.0] * len(advice[0])
+
+        def probabilities(t):
+            mixture = [sum(w * row[k] for w, row in zip(weights, advice[t - 1])) / sum(weights) for k in range(arms)]
+            return [(1 - gamma) * share + gamma / arms for share in mixture]
+
+        for number, (arm, paid) in enumerate(past):
+            p = probabilities(number + 1)[arm] if chances is None else chances[number]
+            weights = [w * math.exp(gamma * row[arm] * paid / p / arms) for w, row in zip(weights, advice[number])]
+        return probabilities(t or len(past) + 1)
 
     return law
 
@@ -96,11 +168,11 @@ def exp3_law(gamma):
 def exp3s_law(gamma, alpha):
     """Exp3.S in float64 as section 8 has it."""
 
-    def law(past, arms=3):
+    def law(past, chances=None, t=None, arms=3):
         weights = [1.0] * arms
-        for arm, paid in past:
+        for number, (arm, paid) in enumerate(past):
             whole = sum(weights)
-            p = (1 - gamma) * weights[arm] / whole + gamma / arms
+            p = ((1 - gamma) * weights[arm] / whole + gamma / arms) if chances is None else chances[number]
             weights = [
                 w * math.exp(gamma * (k == arm) * paid / p / arms) + math.e * alpha / arms * whole
                 for k, w in enumerate(weights)
@@ -113,26 +185,44 @@ def exp3s_law(gamma, alpha):
 def tsallis_law(reduced):
     """Tsallis-INF in float64 with either estimate."""
 
-    def law(past, arms=3):
+    def law(past, chances=None, t=None, arms=3):
         losses = [0.0] * arms
-        for t, (arm, paid) in enumerate(past, 1):
-            eta = (4 if reduced else 2) / math.sqrt(t)
-            w = normalised(losses, eta)
+        for number, (arm, paid) in enumerate(past):
+            eta = (4 if reduced else 2) / math.sqrt(number + 1)
+            w = normalised(losses, eta)  # by what is known when the feedback arrives
             for k in range(arms):
                 baseline = 0.5 if reduced and w[k] >= eta**2 else 0.0
-                losses[k] += baseline + ((1 - paid - baseline) / w[k] if k == arm else 0)
-        return normalised(losses, (4 if reduced else 2) / math.sqrt(len(past) + 1)).tolist()
+                played = w[k] if chances is None else chances[number]
+                losses[k] += baseline + ((1 - paid - baseline) / played if k == arm else 0)
+        return normalised(losses, (4 if reduced else 2) / math.sqrt(t or len(past) + 1)).tolist()
 
     return law
 
 
+ADVICE = np.array([[[0.5, 0.5, 0], [0.1, 0.2, 0.7]], [[0, 1, 0], [1 / 3, 1 / 3, 1 / 3]], [[0.2, 0.2, 0.6], [1, 0, 0]]])
+ADVICE = np.tile(ADVICE, (3, 1, 1))  # of two experts for nine rounds
 LAWS = {
     "Exp3": (Exp3(gamma=0.3), exp3_law(0.3)),
     "Exp3S": (Exp3S(gamma=0.3, alpha=0.05), exp3s_law(0.3, 0.05)),
+    "Exp3P": (Exp3P(horizon=50, gamma=0.3, alpha=2.0), exp3p_law(0.3, 2.0, 50)),
+    "Exp3IX": (Exp3IX(), exp3ix_law()),
+    "Exp3IX-horizon": (Exp3IX(horizon=20), exp3ix_law(20)),
+    "Exp4": (Exp4(ADVICE[0], gamma=0.3), exp4_law(0.3, ADVICE[[0] * 9])),
+    "Exp4-rounds": (Exp4(ADVICE, gamma=0.3), exp4_law(0.3, ADVICE)),
     "TsallisINF": (TsallisINF(), tsallis_law(False)),
     "TsallisINF-reduced": (TsallisINF(reduced_variance=True), tsallis_law(True)),
 }
 GAME = np.array([[0.0, 1.0, 0.5], [1.0, 0.25, 0.0], [0.75, 1.0, 0.0], [0.0, 0.0, 1.0], [0.3, 0.6, 1.0]])
+
+
+@pytest.mark.parametrize("name", VECTORS)
+def test_vectors(name):
+    policy, law = LAWS[name]
+    state = policy.init(NO_TABLE)
+    for t, (arm, paid) in enumerate(zip(PLAYED, PAID), 1):
+        state = policy.update(state, Feedback.of(arm, paid, t=t, table=NO_TABLE))
+    np.testing.assert_allclose(policy.probabilities(state, 9), VECTORS[name], rtol=1e-6)
+    np.testing.assert_allclose(law(list(zip(PLAYED, PAID))), VECTORS[name], rtol=1e-9)
 
 
 @pytest.mark.parametrize("name", LAWS)
@@ -160,30 +250,17 @@ def test_exact_law_of_five_rounds(name):
             past.append((arm, GAME[t, arm]))
 
 
-def late_law(name, past, t, late):
-    """The probabilities of round t by rounds up to t - 1 - late, plays divided by those of their own round; float64."""
-    losses, log_w = np.zeros(3), np.zeros(3)
-    for s in range(1, t - late):
-        arm, paid = past[s - 1]
-        w = np.array(late_law(name, past, s, late))[arm]
-        if name == "Exp3":
-            log_w[arm] += 0.3 * paid / w / 3
-            continue
-        reduced = name.endswith("reduced")
-        eta = (4 if reduced else 2) / math.sqrt(s)
-        now = normalised(losses.tolist(), eta)  # by what is known when it is heard
-        baseline = np.where(np.asarray(now) >= eta**2, 0.5, 0.0) if reduced else np.zeros(3)
-        losses = losses + baseline
-        losses[arm] += (1 - paid - baseline[arm]) / w
-    if name == "Exp3":
-        return (0.7 * np.exp(log_w) / np.exp(log_w).sum() + 0.1).tolist()
-    return np.asarray(normalised(losses.tolist(), (4 if name.endswith("reduced") else 2) / math.sqrt(t))).tolist()
+def late_law(law, past, t, late):
+    """The probabilities of round t from rounds up to t - 1 - late, with the probability of each play; float64."""
+    heard = past[: max(t - 1 - late, 0)]
+    chances = [late_law(law, past, s, late)[arm] for s, (arm, _) in enumerate(heard, 1)]
+    return law(heard, chances, t)
 
 
-@pytest.mark.parametrize("name", ["Exp3", "TsallisINF", "TsallisINF-reduced"])
+@pytest.mark.parametrize("name", LAWS)
 def test_late_feedback_is_divided_by_the_probability_of_its_play(name):
     """Along 81 sequences of six rounds, feedback two rounds late; from states and in float64."""
-    policy, late = LAWS[name][0], 2
+    (policy, law), late = LAWS[name], 2
     shape = jax.eval_shape(lambda: Feedback.of(0, 0.5, t=1, table=NO_TABLE))
     waiting = late_policy(policy, late, 1, shape)
     sequences = np.random.default_rng(2).integers(0, 3, (81, 6))
@@ -202,7 +279,7 @@ def test_late_feedback_is_divided_by_the_probability_of_its_play(name):
     for sequence, row in zip(sequences, result):
         past = [(arm, GAME[n % 5, arm]) for n, arm in enumerate(sequence)]
         for t in range(1, 7):
-            np.testing.assert_allclose(row[t - 1], late_law(name, past, t, late), rtol=2e-5)
+            np.testing.assert_allclose(row[t - 1], late_law(law, past, t, late), rtol=2e-5)
 
 
 @pytest.mark.parametrize("policy", [Exp3(gamma=0.3), TsallisINF()], ids=type)
@@ -247,7 +324,11 @@ def test_contract(policy):
     check_policy(policy, rounds=20)
 
 
-@pytest.mark.parametrize("policy", [Exp3(gamma=0.3), Exp3S(0.3, 0.05), Rexp3(0.3, 7), TsallisINF()], ids=type)
+EACH = [Exp3(gamma=0.3), Exp3S(0.3, 0.05), Rexp3(0.3, 7), TsallisINF()]
+EACH += [Exp3P(50, gamma=0.3, alpha=2.0), Exp3IX(), Exp4(np.eye(3), 0.3)]
+
+
+@pytest.mark.parametrize("policy", EACH, ids=type)
 def test_rewards_are_mapped(policy):
     """Rewards -1 and 3 are played as 0 and 1, and 0.5 among them as 0.375; those of [0, 1] are as they are."""
     result = []
@@ -270,6 +351,19 @@ BAD = [
     (Rexp3(batch=3, budget=1.0), "budget: 1.0 beside batch"),
     (Rexp3(horizon=10, budget=11), "budget: 11 lies outside"),
     (TsallisINF(reduced_variance=1), "reduced_variance: 1 is neither"),
+    (Exp3P(horizon=0, delta=0.1), "horizon: 0 lies outside"),
+    (Exp3P(horizon=9, delta=0.1), "horizon: Exp3P is made for 9 rounds"),
+    (Exp3P(horizon=10), "alpha: missing; give it, or delta"),
+    (Exp3P(horizon=10, delta=1.0), "delta: 1.0 lies outside"),
+    (Exp3P(horizon=10, delta=0.1, alpha=1.0), "delta: 0.1 beside alpha"),
+    (Exp3P(horizon=10, delta=0.1, gamma=1.5), "gamma: 1.5 lies outside"),
+    (Exp3P(horizon=10, alpha=-1.0), "alpha: -1.0 lies outside"),
+    (Exp3IX(horizon=9), "horizon: Exp3IX is made for 9 rounds"),
+    (Exp4(np.eye(3)), "gamma: missing; give it, or horizon"),
+    (Exp4(np.eye(3), gamma=2.0), "gamma: 2.0 lies outside"),
+    (Exp4(np.eye(2), gamma=0.1), r"advice: shape \(2, 2\) is neither"),
+    (Exp4(np.ones((2, 3)), gamma=0.1), "advice: row 0 sums to 3.0"),
+    (Exp4(ADVICE, gamma=0.1), "advice: is for 9 rounds, and 10 will be played"),
 ]
 
 
@@ -279,10 +373,69 @@ def test_bad_fields(policy, message):
         simulate(ARMS, {"p": policy}, runs=1, horizon=10)
 
 
-@pytest.mark.parametrize("policy", [Exp3(gamma=0.3), Exp3S(0.3, 0.05), Rexp3(0.3, 7), TsallisINF()], ids=type)
+@pytest.mark.parametrize("policy", EACH, ids=type)
 def test_tasks_that_they_are_not_for(policy):
     with pytest.raises(ValueError, match="plays one arm a round, and plays is 2"):
         simulate(ARMS, {"p": policy}, runs=1, horizon=10, plays=2)
     with pytest.raises(ValueError, match="plays rewards from 0 to 1"):
         simulate(jaxbandit.gaussian([0.0, 1.0]), {"p": policy}, runs=1, horizon=10)
-    policy.validate(jaxbandit.Task(jaxbandit.environments.beta([1.0, 2.0], [1.0, 1.0])))
+    policy.validate(jaxbandit.Task(jaxbandit.environments.beta([1.0, 2.0, 1.0], [1.0] * 3)))
+
+
+def test_exp4_whose_experts_are_the_arms_is_exp3():
+    """The same counts to the bit, also with delayed feedback and in another order of the arms."""
+    policies = {"Exp3": Exp3(gamma=0.1), "Exp4": Exp4(np.eye(3), gamma=0.1)}
+    result = simulate(ARMS, policies, runs=20, horizon=200, delay=3, shuffle=True).visits
+    np.testing.assert_array_equal(result["Exp3"], result["Exp4"])
+
+
+def test_advice_follows_the_arms_in_their_order():
+    """An expert who names an arm in each round, in the environment's order, is followed."""
+    advice = np.eye(3)[np.arange(12) % 3][:, None]
+    result = simulate(ARMS, {"p": Exp4(advice, gamma=1e-30)}, runs=5, horizon=12, times=range(1, 13), shuffle=True)
+    played = np.diff(result.visits["p"][0, 0].sum(-1), axis=1, prepend=0).argmax(-1)
+    np.testing.assert_array_equal(played, np.tile(np.arange(12) % 3, (5, 1)))
+
+
+def exp3p_bound(gamma, alpha, delta, n, arms):
+    """What Exp3.P loses at most with probability 1 - delta, as its docstring has it."""
+    explored = 5 / 3 * gamma * n + 3 * arms * math.log(arms) / gamma
+    return explored + (alpha + math.log(1 / delta) / alpha) * math.sqrt(arms * n) + 2 / 3 * alpha**2
+
+
+def test_regret_is_bounded_with_high_probability():
+    """The share of 200 runs above each bound against delta: a binomial test at 1e-9.
+
+    One arm pays in the first tenth of the rounds, the other one afterwards; uniform arms would lose 0.4 n.
+    """
+    n, delta = 2000, 0.1
+    table = np.zeros((n, 2))
+    table[: n // 10, 1] = table[n // 10 :, 0] = 1
+    gamma, alphas = 2 * math.sqrt(0.6 * 2 * math.log(2) / n), (2 * math.sqrt(math.log(2 * n / delta)), 1.5)
+    root, last = math.sqrt(2 * n * math.log(2)), math.log(2 / delta)
+    bounds = {
+        "Exp3P": [exp3p_bound(gamma, alpha, delta, n, 2) for alpha in alphas],
+        "Exp3IX": [4 * root + (math.sqrt(2 * n / math.log(2)) + 1) * last],
+        "Exp3IX, horizon": [math.sqrt(8) * root + (math.sqrt(n / math.log(2)) + 1) * last],
+    }
+    policies = {"Exp3P": [Exp3P(n, gamma=gamma, alpha=alpha) for alpha in alphas]}
+    policies |= {"Exp3IX": Exp3IX(), "Exp3IX, horizon": Exp3IX(n)}
+    arms = jaxbandit.environments.rewards_table(table)
+    result = simulate(arms, policies, runs=200, horizon=n, times=[n])
+    for label, limits in bounds.items():
+        for regret, limit in zip(metrics.regret(result, label)[0, :, :, -1], limits):
+            assert stats.binomtest(int((regret > limit).sum()), 200, delta, "greater").pvalue > 1e-9
+            assert limit < 0.37 * n
+
+
+def test_exp4_follows_the_best_expert():
+    """Expected regret against the best expert, which follows a change, is below its bound of 2.63 sqrt(n K log E)."""
+    n = 2000
+    table = np.zeros((n, 3))
+    table[: n // 2, 0] = table[n // 2 :, 1] = 1
+    advice = np.tile(np.full(3, 1 / 3), (n, 4, 1))
+    advice[:, 2] = table
+    arms = jaxbandit.environments.rewards_table(table)
+    result = simulate(arms, {"p": Exp4(advice, horizon=n)}, runs=100, horizon=n, times=[n])
+    lost = n - result.visits["p"][0, 0, :, -1, :, 1].sum(-1)
+    assert 0 < lost.mean() < 2 * math.sqrt((math.e - 1) * n * 3 * math.log(4)) < n / 3

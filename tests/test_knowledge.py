@@ -98,6 +98,7 @@ CHANGING = environments.piecewise([11], [[0.5, 0.3], [0.2, 0.9]])
 TOLD = [KLUCB(horizon=50.0), MOSS(horizon=50), jaxbandit.Exp3(horizon=50), jaxbandit.UCBVI(steps=4, horizon=50)]
 TOLD += [GLR(horizon=50), jaxbandit.CUSUM(horizon=50, changes=2), jaxbandit.MUCB(horizon=50, changes=2)]
 TOLD += [jaxbandit.Exp3S(horizon=50, hardness=2), jaxbandit.Rexp3(horizon=50, budget=2)]
+TOLD += [jaxbandit.Exp3P(horizon=50, delta=0.1), jaxbandit.Exp3IX(horizon=50), jaxbandit.Exp4(np.eye(2), horizon=50)]
 TOLD += [jaxbandit.DiscountedUCB(horizon=50, changes=2), jaxbandit.SlidingWindowUCB(horizon=50, changes=2)]
 
 

@@ -17,8 +17,8 @@ from jaxbandit import ALL, Oracle, Task, Uniform, two_state
 from jaxbandit.testing import check_policy
 
 # those that depend on more than counts and the round; the oracle of DMED is in test_independent.py, those of RCA and
-# DSEE are in test_restless_policies.py
-OTHERS = ("DMED", "DSEE", "GradientBandit", "PosteriorGittins", "RCA", "Thompson", "ThompsonMC", "Uniform")
+# DSEE are in test_restless_policies.py, that of UCB2 in test_ucb2.py
+OTHERS = ("DMED", "DSEE", "GradientBandit", "PosteriorGittins", "RCA", "Thompson", "ThompsonMC", "UCB2", "Uniform")
 DETERMINISTIC = [name for name in ALL if name not in OTHERS]
 
 
@@ -142,6 +142,7 @@ UCBSM: L=-1.0
 RCA: L=-1.0
 DSEE: D=0.0
 UCB1: bonus=-1.0
+UCB2: alpha=0.0; alpha=1.0
 Thompson: a=0.0; b=1e-38
 ThompsonMC: leaving=0.0
 Oracle: means=[0.1, 0.2]
@@ -179,6 +180,7 @@ RoundRobinKLUCB: delta=0.0; delta=1 / 3
 UCBSM: L=0.0
 RCA: L=0.0
 UCB1: bonus=0.0
+UCB2: alpha=1e-6
 DSEE: D=1e-3
 MOSS: horizon=1e-3
 Thompson: a=1e-3, b=1e-3

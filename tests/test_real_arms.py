@@ -125,9 +125,8 @@ def test_feedback_made_by_hand_is_looked_at(name):
         ({"rewards": jnp.array([jnp.nan])}, r"^rewards: \[nan\] is not a finite number for each play; do not update"),
     ):
         refuses(message, policy.update, state, good._replace(**wrong))
-    if (
-        name not in "GradientBandit Exp3 Exp3S Rexp3 TsallisINF Hedge RegretMatching".split()
-    ):  # these look at rewards alone
+    # these look at rewards alone
+    if name not in "GradientBandit Exp3 Exp3IX Exp3P Exp3S Exp4 Hedge RegretMatching Rexp3 TsallisINF".split():
         refuses(r"^states: \[2\] is not a list of", policy.update, state, good._replace(states=jnp.array([2])))
     refuses("^chances: ", policy.update, state, good._replace(chances=jnp.array([jnp.nan])))
     twice = Feedback(*[jnp.array([1, 1])] * 3, jnp.ones(2), jnp.int32(1))

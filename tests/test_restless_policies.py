@@ -7,9 +7,11 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandit import DSEE, RCA, simulate, top_arms, two_state
+import jaxbandit
+from jaxbandit import DSEE, RCA, DecentralisedDSEE, simulate, top_arms, two_state
 from jaxbandit.base import Feedback
-from jaxbandit.environments import hidden, restless
+from jaxbandit.environments import colliding, hidden, restless
+from jaxbandit.testing import check_policy
 
 SCENARIO = two_state([0.5, 0.4, 0.3, 0.2, 0.1], [0.4, 0.55, 0.65, 0.65, 0.7])
 PATHS = "0110111001011101100111010111001101110101 1001001101000110010010110001001010010011 "
@@ -183,3 +185,90 @@ LEFT_FOR_EVER = restless([[[0.0, 0.5, 0.5], [0.0, 0.5, 0.5], [0.0, 0.3, 0.7]]] *
 def test_rca_sees_states_to_which_arms_return(arms, message):
     with pytest.raises(ValueError, match=rf"^policies\['r'\]: {message}"):
         simulate(arms, {"r": RCA()}, runs=1, horizon=3)
+
+
+# several players
+
+
+def one_player(m, players, arms, D):
+    """Decentralised DSEE of player m, who is sent the reward of each of its plays, and knows nothing else."""
+    sums, samples, t, explorations, exploitations = np.zeros(arms), np.zeros(arms, int), 1, 0, 0
+    while True:
+        if (4**explorations - 1) / 3 > D * math.log(t):
+            order = sorted(range(arms), key=lambda k: (-sums[k] / samples[k], k))
+            for part in range(players):
+                for _ in range(2 * 4**exploitations):
+                    yield order[(m + part) % players]
+                    t += 1
+            exploitations += 1
+        else:
+            for part in range(arms):
+                for _ in range(4**explorations):
+                    arm = (m + part) % arms
+                    sums[arm] += yield arm
+                    samples[arm] += 1
+                    t += 1
+            explorations += 1
+
+
+@pytest.mark.parametrize(("players", "D"), [(3, 2.0), (4, 0.1)])
+def test_players_of_dsee_need_nothing_but_what_they_saw(players, D):
+    """Each is a coroutine of its own; arms are shuffled, collisions happen, and only in exploitations."""
+    shared = restless(np.random.default_rng(4).dirichlet(np.ones(3), (4, 3)), (0.0, 0.25, 1.0))
+    arms = colliding(shared, players)
+    options = {"runs": 2, "horizon": 400, "times": np.arange(1, 401), "plays": players, "shuffle": True}
+    with jax.enable_x64(True):
+        result = simulate(arms, {"p": DecentralisedDSEE.of(arms, D)}, **options)
+    collisions = 0
+    for run in range(2):
+        minds = [one_player(m, players, 4, D) for m in range(players)]
+        wanted = [next(mind) for mind in minds]
+        for visits in np.diff(result.visits["p"][0, 0, run], axis=0, prepend=0):
+            seen = {(i // 4, i % 4): s for i, s in np.argwhere(visits).tolist()}
+            assert sorted(seen) == list(enumerate(wanted))
+            for (_, k), s in seen.items():
+                assert (s == 3) == (wanted.count(k) > 1)
+            collisions += sum(s == 3 for s in seen.values())
+            paid = [shared.reward[k, s] if s < 3 else 0.0 for (_, k), s in sorted(seen.items())]
+            wanted = [mind.send(reward) for mind, reward in zip(minds, paid)]
+    assert collisions > 0 or players < 4
+
+
+def test_players_move_the_arms_that_they_play():
+    """As the same arms do that one player plays: an arm with a collision moves as a played one, and shows nothing."""
+    rows = np.random.default_rng(6).dirichlet(np.ones(2), (2, 3, 2))
+    shared = restless(rows[0], (0.0, 1.0), rows[1])
+    arms, key = colliding(shared, 2), jax.random.key(2)
+    state, alone, step, one_step = arms.init(key), shared.init(key), jax.jit(arms.step), jax.jit(shared.step)
+    for t, (one, two) in enumerate([(0, 1), (1, 1), (2, 0), (2, 2), (0, 0), (1, 2)], start=1):
+        state, feedback = step(key, state, jnp.array([one, 3 + two]), jnp.int32(t))
+        alone, expected = one_step(key, alone, jnp.array(sorted({one, two})), jnp.int32(t))
+        assert state.states.tolist() == alone.states.tolist()
+        seen = dict(zip(expected.arms.tolist(), expected.states.tolist()))
+        assert feedback.states.tolist() == [2, 2] if one == two else [seen[one], seen[two]]
+        assert feedback.rewards.tolist() == ([0.0, 0.0] if one == two else [float(seen[one]), float(seen[two])])
+    _, feedback = step(key, state, jnp.array([0, 1]), jnp.int32(7))
+    assert feedback.states.tolist() == [2, 2]  # one player cannot play two arms
+    check_policy(DecentralisedDSEE.of(arms), arms, plays=2)
+    best = np.sort(shared.means())[1:].sum()
+    assert abs(arms.comparator(2) - best) < 1e-12
+
+
+def two_players(arms, policy, plays=2):
+    return simulate(colliding(arms, 2), {"p": policy}, runs=1, horizon=3, plays=plays)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda arms: colliding(arms, 4), "^players: 4 is not among the integers from 2 to 3"),
+        (lambda arms: colliding(SCENARIO, 2), "^arms: arms of environments.restless are needed"),
+        (lambda arms: DecentralisedDSEE.of(arms), "^arms: one of environments.colliding is needed"),
+        (lambda arms: two_players(arms, jaxbandit.UCB1()), "UCB1 is for .* are colliding"),
+        (lambda arms: two_players(arms, DecentralisedDSEE.of(colliding(arms, 3))), "player: is not that of"),
+        (lambda arms: two_players(arms, DecentralisedDSEE.of(colliding(arms, 2)), 1), "plays: 1, and there are 2"),
+    ],
+)
+def test_errors_of_players(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(restless([[[0.5, 0.5], [0.4, 0.6]]] * 3, (0, 1)))

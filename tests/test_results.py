@@ -157,6 +157,26 @@ def test_metrics_against_loops(result):
     np.testing.assert_allclose(metrics.pseudo_regret(two, "k")[0, 0, :, 0], expected, atol=1e-9)
 
 
+def test_regret_against_the_best_constant_action():
+    """On both kinds of processes, with f(a) by powers of the matrix and by the sum over an episode."""
+    for steps in (None, 4):
+        river = jaxbandit.environments.riverswim(3, steps=steps)
+        result = simulate(river, {"u": Uniform()}, runs=4, horizon=40, times=[8, 40])
+        best = -np.inf
+        for rows, paid in zip(river.transition, river.reward):
+            law, total = river.initial, 0.0
+            for _ in range(steps or 4096):
+                total, law = total + law @ paid, law @ rows
+            best = max(best, law @ paid if steps is None else total / steps)
+        for r, i in np.ndindex(4, 2):
+            counts, reward = result.visits["u"][0, 0, r, i], 0.0
+            for a, s in np.ndindex(2, 3):
+                reward += counts[a, s] * river.reward[a, s]
+            assert abs(metrics.constant_regret(result, "u")[0, 0, r, i] - ((8, 40)[i] * best - reward)) < 1e-9
+    with pytest.raises(ValueError, match="^result: constant_regret is for decision processes, and .* of rested arms"):
+        metrics.constant_regret(simulate(ARMS, {"u": Uniform()}, runs=2, horizon=3), "u")
+
+
 def test_variants_are_paired_in_order_or_with_a_single_one():
     three, one = made_up(np.array([[30, 34], [10, 12], [20, 28]]), ("a",)), made_up(np.array([[4, 5]]), ("b",))
     both = dataclasses.replace(three, visits=three.visits | one.visits)

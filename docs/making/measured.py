@@ -71,7 +71,9 @@ def accuracy() -> str:
 
 def paper(folder: Path, build: Path) -> tuple[dict[Path, str], dict[Path, Path]]:
     """Claims, bounds and figures of the largest `experiments.paper` in `results`, or of a small one."""
-    done = list((ROOT / "results" / "paper").glob("*/report.html")) or list(build.glob("paper*/report.html"))
+    reports = [*(ROOT / "results" / "paper").glob("*/report.html"), *build.glob("paper*/report.html")]
+    whole = [path for path in reports if (path.parent / "phases.csv").exists()]  # older ones lack a table
+    done = [path for path in whole if path.is_relative_to(ROOT / "results")] or whole
     if not done:
         size = ("--runs", str(RUNS), "--horizon", str(HORIZON))
         play("experiments.paper", *size, "--out", str(build / "paper"))
@@ -83,6 +85,7 @@ def paper(folder: Path, build: Path) -> tuple[dict[Path, str], dict[Path, Path]]
     size = f"{runs:,} runs of {horizon:,} rounds"
     texts = {
         folder / "parts" / "paper_claims.md": f"{size}.\n\n{table(_rows(home / 'claims.csv'))}",
+        folder / "parts" / "paper_phases.md": table(_rows(home / "phases.csv")),
         folder / "parts" / "paper_bounds.md": table(_rows(home / "bounds.csv")),
         folder / "parts" / "paper_figures.md": _figures(pictures),
         folder / "parts" / "paper_slips.md": _slips(),
@@ -113,7 +116,7 @@ def _figures(pictures: dict[Path, Path]) -> str:
     from experiments.published import figures  # draws, and so waits for Matplotlib
 
     captions = {figure.name: figure.caption for figure in figures.FIGURES if not isinstance(figure, str)}
-    captions |= {"Figure 1e": figures.FAMILY, "Bounds": figures.NORMALISED}
+    captions |= {"Figure 1e": figures.FAMILY, "Phases": figures.PHASES, "Bounds": figures.NORMALISED}
     parts = [figures.HOW_TO_READ]
     for name, caption in captions.items():
         file = name.lower().replace(" ", "_").replace(".", "") + ".png"

@@ -58,6 +58,7 @@ def write(folder: Path, rates: dict[str, str]) -> dict[Path, str]:
     given_numbers = [row for name, row in rows.items() if name in MADE_OF_NUMBERS]
     known = [row for name, row in rows.items() if name in MADE_OF_ARMS]
     learning = [row for name, row in rows.items() if name in MADE_FOR_PROCESSES]
+    spending = [row for name, row in rows.items() if name in MADE_FOR_PURSES]
     formulas = [_formula(name, policy, described[name]) for name, policy in classes().items()]
     pages = {
         folder / "policies" / f"{name}.md": _page(name, policy, described[name], rows[name], speed[name])
@@ -68,6 +69,7 @@ def write(folder: Path, rates: dict[str, str]) -> dict[Path, str]:
         folder / "parts" / "given_numbers.md": table(given_numbers),
         folder / "parts" / "known.md": table(known),
         folder / "parts" / "learning.md": table(learning),
+        folder / "parts" / "spending.md": table(spending),
         folder / "parts" / "formulas.md": "\n".join(formulas),
     }
 
@@ -90,8 +92,10 @@ KINDS = {
     "restless": environments.restless(TWO.transition, (0, 1)),
     "observed": environments.restless(TWO.transition, (0, 1), observed=True),
     "hidden": environments.hidden(TWO.transition, TWO.transition),
+    "costly": environments.costly(TWO, 1, purse=100, horizon=1000),
 }
 PROCESS, EPISODES = environments.riverswim(), environments.riverswim(steps=20)
+PLAYERS = environments.colliding(KINDS["restless"], 2)
 MADE_OF_ARMS = {  # how to make the policies that know the arms
     "Gittins": lambda: jaxbandit.Gittins.of(TWO, 0.9),
     "Whittle": lambda: jaxbandit.Whittle(jaxbandit.Whittle.of(TWO, 0.9).indices),  # by hand: for all kinds of arms
@@ -110,7 +114,10 @@ MADE_OF_NUMBERS = {  # how to make the policies for arms that change, most of wh
     "SlidingWindowUCB": lambda: jaxbandit.SlidingWindowUCB(100),
     "DiscountedThompson": lambda: jaxbandit.DiscountedThompson(0.9),
     "Exp3": lambda: jaxbandit.Exp3(0.1),
+    "Exp3IX": jaxbandit.Exp3IX,
+    "Exp3P": lambda: jaxbandit.Exp3P(horizon=1e5, delta=0.1),
     "Exp3S": lambda: jaxbandit.Exp3S(0.1, 0.1),
+    "Exp4": lambda: jaxbandit.Exp4([[1.0, 0.0], [0.0, 1.0]], 0.1),
     "Rexp3": lambda: jaxbandit.Rexp3(0.1, 100),
     "TsallisINF": jaxbandit.TsallisINF,  # needs none, but plays one arm a round, which `ALL` is not for
     "Hedge": lambda: jaxbandit.Hedge(0.1),
@@ -122,7 +129,13 @@ MADE_FOR_PROCESSES = {  # the policies that learn decision processes
     "UCBVI": lambda: jaxbandit.UCBVI(steps=20, horizon=1e5),
 }
 FULL = ("Hedge", "RegretMatching")  # to which all arms show their rewards
-MADE = MADE_OF_ARMS | MADE_OF_NUMBERS | MADE_FOR_PROCESSES
+MADE_FOR_PURSES = {  # the policies for arms that cost, and for several players
+    "RatioKLUCB": lambda: jaxbandit.RatioKLUCB.of(KINDS["costly"]),
+    "MixtureKLUCB": lambda: jaxbandit.MixtureKLUCB.of(KINDS["costly"]),
+    "PrimalDualBwK": lambda: jaxbandit.PrimalDualBwK.of(KINDS["costly"]),
+    "DecentralisedDSEE": lambda: jaxbandit.DecentralisedDSEE.of(PLAYERS),
+}
+MADE = MADE_OF_ARMS | MADE_OF_NUMBERS | MADE_FOR_PROCESSES | MADE_FOR_PURSES
 
 
 def _plays(policy: type, arms: jaxbandit.Environment) -> bool:
@@ -140,6 +153,8 @@ def kinds(policy: type) -> str:
     if policy.__name__ in FULL:
         return "arms with full information"
     kinds = [kind for kind, arms in KINDS.items() if _plays(policy, arms)]
+    if not kinds and _plays(policy, PLAYERS):
+        return "colliding"
     if not kinds and (_plays(policy, PROCESS) or _plays(policy, EPISODES)):
         return "decision processes" if _plays(policy, PROCESS) else "decision processes in episodes"
     return "" if len(kinds) == len(KINDS) else " or ".join(kinds)

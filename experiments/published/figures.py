@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from matplotlib.figure import Figure
 
-from experiments.published.scenarios import OURS, environment
+from experiments.published.phases import draw_phases
+from experiments.published.scenarios import OURS, all_arms, environment
 from experiments.published.slow_arms import draw_constants
 from experiments.reports.pictures import panels
 from jaxbandit import Result, bounds, plotting
@@ -63,6 +64,10 @@ FAMILY = (
     "factor, so that the least eigenvalue gap crosses the 1/1440 that theorem 2 assumes (left); both bounds over time "
     "where it is half of that (right). The paper does not give its parameters."
 )
+PHASES = (
+    "Not in the paper: the share of arms that TV-KL-UCB judges to be Markovian, whose index is that of transitions "
+    "(STP_PHASE), over runs and with its 95 % interval."
+)
 NORMALISED = (
     "Regret divided by log t in scenario 1: mean with its 95 % interval, coloured dashes the median. The lower bounds "
     "are for the limit of policies that are good for all chains; theorem 1 puts TV-KL-UCB's below its upper bound."
@@ -100,4 +105,5 @@ def all_figures(results: dict[str, Result], size: str) -> Iterator[tuple[str, st
             yield each.name, f"{each.caption} {size}.", draw(each, results[each.scenario])
         else:
             yield each, FAMILY, draw_constants()
+    yield "Phases", f"{PHASES} {size}.", draw_phases(results, all_arms())
     yield "Bounds", f"{NORMALISED} {size}.", normalised(results["scenario 1"])

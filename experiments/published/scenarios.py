@@ -23,6 +23,13 @@ POLICIES = OTHERS | {"TV-KL-UCB": jaxbandit.TVKLUCB()}
 THREE_STATE_POLICIES = OTHERS | {"m-TV-KL-UCB": jaxbandit.TVKLUCB()}
 ZERO = "TV-KL-UCB, rows 0"  # estimates of a state not yet left start at 0, not at 1
 INDEPENDENT = "i.i.d. arms"  # with the stationary laws of scenario 1's
+# arms with the means of scenarios 1 and 3 by the cases of theorem 1: (a) all Markovian, (b) the best i.i.d., (c) the
+# others i.i.d., (d) all i.i.d.; names in the atlas
+THEOREM = {
+    name: {"a": name, "b": f"{name}, best i.i.d.", "c": f"{name}, others i.i.d.", "d": f"i.i.d. {name}"}
+    for name in ("scenario 1", "scenario 3")
+}
+MIXED = {names[case]: case for names in THEOREM.values() for case in "bc"}  # to the case
 # in scenario 2 no arm moves within a hundred plays, so all chains but slow ones are admitted there
 OURS: dict[str, dict[str, Policy]] = {
     "scenario 1": {"IMED-MC (ours)": jaxbandit.IMEDMC()},
@@ -43,19 +50,30 @@ def starts(make: Callable[..., MarkovArms]) -> dict[str, MarkovArms]:
     return fixed | {"from the stationary law": make(initial_state="stationary")}
 
 
+def of_the_paper(arms: MarkovArms) -> dict[str, Policy]:
+    """The policies that the paper compares on arms with so many states, its own last."""
+    return THREE_STATE_POLICIES if arms.reward.shape[1] == 3 else POLICIES
+
+
+def adaptive(arms: MarkovArms) -> str:
+    """What the paper calls its own policy there."""
+    return list(of_the_paper(arms))[-1]
+
+
 def policies(name: str) -> dict[str, Policy]:
     """The policies compared in a scenario, the paper's own last."""
-    return THREE_STATE_POLICIES if environment(name).reward.shape[1] == 3 else POLICIES
+    return of_the_paper(environment(name))
 
 
 def all_arms() -> dict[str, MarkovArms]:
-    """Every scenario, and the i.i.d. arms that the paper speaks of."""
-    return {name: environment(name) for name in SCENARIOS} | {INDEPENDENT: atlas["i.i.d. scenario 1"].arms}
+    """Every scenario, and the i.i.d. and mixed arms that the paper speaks of."""
+    beside = {INDEPENDENT: "i.i.d. scenario 1"} | {name: name for name in MIXED}
+    return {name: environment(name) for name in SCENARIOS} | {name: atlas[named].arms for name, named in beside.items()}
 
 
 def compared(name: str) -> dict[str, Policy]:
     """The policies that all claims about one of `all_arms` are about, and our own beside them."""
-    chosen = dict(policies("scenario 1" if name == INDEPENDENT else name))
+    chosen = dict(of_the_paper(all_arms()[name]))
     if name in ("scenario 1", "scenario 2"):
         chosen[ZERO] = jaxbandit.TVKLUCB(unvisited=0.0)
     return chosen | OURS.get(name, {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -43,6 +44,13 @@ def verdict_of_equality(low: float, high: float, margin: float) -> str:
 
 def interval(value: float, low: float, high: float, form: str = ",.1f") -> str:
     return f"{value:{form}} ({low:{form}} to {high:{form}})"
+
+
+def up_to(result: Result, end: int) -> Result:
+    """The counts of the result as they were after a recorded round."""
+    kept = result.times <= end
+    visits = {label: counts[:, :, :, kept] for label, counts in result.visits.items()}
+    return replace(result, times=result.times[kept], visits=visits, rounds=end, horizon=end, carry={}, recorded={})
 
 
 def judge(result: Result, claims: list[Claim], scenario: int = 0) -> list[Row]:

@@ -1,5 +1,5 @@
 """Environments: rested, restless, hidden and changing Markov arms, forever or in episodes; independent rewards;
-decision processes.
+arms that cost; decision processes.
 """
 
 from jaxbandit.environments.changing.changing_arms import ChangingArms, piecewise, rewards_table, sinusoid
@@ -35,15 +35,19 @@ from jaxbandit.environments.rested.markov_arms import (
 from jaxbandit.environments.rested.restarting_arms import RestartingArms, restarting
 from jaxbandit.environments.rested.tilted_arms import FamilyFit, exponential_family, fit_exponential_family
 from jaxbandit.environments.restless_bandits.all_paying_arms import AllPayingArms
+from jaxbandit.environments.restless_bandits.colliding_arms import CollidingArms, colliding
 from jaxbandit.environments.restless_bandits.constructor import restless
 from jaxbandit.environments.restless_bandits.restless_arms import RestlessArms
 from jaxbandit.environments.restless_bandits.restless_fitting import RestlessFit, fit_restless
+from jaxbandit.environments.spending.costly_arms import CostlyArms, costly
 
 __all__ = [
     "EXAMPLE",
     "AllPayingArms",
     "ChangingArms",
     "ChangingMarkovArms",
+    "CollidingArms",
+    "CostlyArms",
     "DecisionProcess",
     "FamilyFit",
     "Fit",
@@ -60,6 +64,8 @@ __all__ = [
     "bernoulli",
     "beta",
     "changing_markov",
+    "colliding",
+    "costly",
     "decision_process",
     "exponential",
     "exponential_family",

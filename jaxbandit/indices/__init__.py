@@ -1,7 +1,9 @@
-"""Gittins and Whittle indices of known chains and the relaxed problem, in float64 on the host; helpers for discounted
-rewards; others may take all that is listed, and `subsidy.whittle_of` and `relaxed.relaxation_of`, of `KnownArms`."""
+"""Gittins and Whittle indices of known chains, the relaxed problem and the best mixture of arms that cost, in float64
+on the host; helpers for discounted rewards; others may take all that is listed, and `subsidy.whittle_of` and
+`relaxed.relaxation_of`, of `KnownArms`."""
 
 from jaxbandit.indices.elimination import gittins
+from jaxbandit.indices.mixture import Mixture, best_mixture
 from jaxbandit.indices.record_rounds import rounds_to_record
 from jaxbandit.indices.relaxed import Relaxation, relaxation
 from jaxbandit.indices.start import with_start
@@ -9,8 +11,10 @@ from jaxbandit.indices.subsidy import WhittleIndices, whittle
 from jaxbandit.indices.value import gittins_value
 
 __all__ = [
+    "Mixture",
     "Relaxation",
     "WhittleIndices",
+    "best_mixture",
     "gittins",
     "gittins_value",
     "relaxation",

@@ -6,6 +6,7 @@
 """
 
 from jaxbandit.metrics.regrets import (
+    constant_regret,
     dynamic_regret,
     paired_difference,
     pseudo_regret,
@@ -21,6 +22,7 @@ __all__ = [
     "Summary",
     "best_arms",
     "best_share",
+    "constant_regret",
     "discounted_reward",
     "dynamic_regret",
     "external_regret",

@@ -21,6 +21,8 @@ KINDS = {
     **{"rested": Kind("rested arms", by_means=True), "hidden": Kind("hidden arms", by_means=True)},
     **{"restless": Kind("restless arms"), "observed": Kind("observed arms"), "restarting": Kind("restarting arms")},
     **{"changing": Kind("arms that change", best_arm=False), "rotting": Kind("arms that rot", best_arm=False)},
+    "costly": Kind("arms that cost", best_arm=False),
+    "colliding": Kind("arms of several players", best_arm=False),
     "decision process": Kind("a decision process", best_arm=False),
 }
 

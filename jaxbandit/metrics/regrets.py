@@ -150,6 +150,43 @@ def realised_regret(result: Counts, label: str) -> np.ndarray:
     return expected - collected(result, label)
 
 
+def constant_regret(result: Counts, label: str) -> np.ndarray:
+    """t max_a f(a) minus the reward collected, f(a) the long-run reward a round of always taking action a.
+
+    The regret of a decision process against the best constant action. The best policy chooses by the state: without
+    episodes this is at most `realised_regret`, and may be negative. A policy that does not look at the state can only
+    learn the best constant action. With episodes, f(a) is the expected reward of an episode of action a
+    divided by its rounds, which is exact at the end of an episode.
+
+    Args:
+      result: of `simulate`, for a decision process.
+      label: of a policy.
+
+    Returns:
+      float64 [scenario, variant, run, time], in units of reward.
+
+    Raises:
+      ValueError: there is no such label, or no recorded round; the result is not of a decision process.
+
+    Source: Azar, Lazaric and Brunskill 2014 (not opened), for actions from a continuum. Their policy, HCT, divides the
+    continuum by a tree that grows; it is not here, where the actions are finitely many.
+
+    >>> import jaxbandit
+    >>> river = jaxbandit.environments.riverswim()
+    >>> right = jaxbandit.KnownProcess([1] * 6)
+    >>> result = jaxbandit.simulate(river, {"right": right}, runs=5, horizon=100)
+    >>> bool((constant_regret(result, "right") <= realised_regret(result, "right")).all())
+    True
+    """
+    check_label(result, label)
+    if result.problem != "decision process":
+        raise ValueError(
+            f"result: constant_regret is for decision processes, and this result is of {kind(result).arms}; use regret"
+        )
+    best = result.means.max(axis=1)[:, None, None, None]
+    return result.times * best - collected(result, label)
+
+
 def paired_difference(result: Counts, label: str, other: str) -> np.ndarray:
     """Final `regret` of `label` minus that of `other`, run by run, float64 [scenario, variant, run].
 

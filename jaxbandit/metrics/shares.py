@@ -70,8 +70,8 @@ def linear_share(result: Counts, label: str, threshold: float = 0.1) -> np.ndarr
 
 def _least(result: Counts) -> np.ndarray | None:
     """The least reward of a round, [scenario], where loss is judged by rewards; None where it is judged by plays."""
-    if result.problem == "decision process":
-        return result.reward.min((1, 2))
+    if result.problem in ("decision process", "colliding"):
+        return result.reward.min((1, 2)) * result.plays
     if result.cost is not None:
         return result.reward.min(2).sum(1) - np.sort(result.cost, axis=1)[:, -result.plays :].sum(1)
     return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Literal
 
 from jaxbandit.environments import MarkovArms, bernoulli, exponential, exponential_family, gaussian, poisson, two_state
 from jaxbandit.named_problems import budgets, changing, processes
@@ -160,6 +161,24 @@ def _independent() -> list[NamedProblem]:
     ]
 
 
+def _mixed() -> list[NamedProblem]:
+    """Independent arms beside chains: cases (b) and (c) of the paper's theorem 1."""
+    kinds: dict[Literal["best", "others"], str] = {
+        "best": "the best one independent",
+        "others": "all but the best independent",
+    }
+    return [
+        NamedProblem(
+            f"{name}, {which} i.i.d.",
+            partial(independent, SCENARIOS[name], which),
+            _own("mixed"),
+            f"Arms with the means of {name}, {words}: is the kind of each recognised?",
+        )
+        for name in ("scenario 1", "scenario 3")
+        for which, words in kinds.items()
+    ]
+
+
 def _families() -> list[NamedProblem]:
     source = f"{_own('families')[:-1]}; the family is that of Moulos and Anantharam 2019, section 2."
     return [
@@ -216,6 +235,7 @@ atlas = Atlas(
         *_of_the_paper(),
         *_slowed(),
         *_independent(),
+        *_mixed(),
         *_families(),
         NamedProblem(
             "example",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -53,11 +54,16 @@ def slowed(make: Callable[..., MarkovArms], scale: ArrayLike, *, initial_state: 
     return two_state(scale * moves[:, 0, 1], scale * moves[:, 1, 0], initial_state=initial_state)
 
 
-def independent(make: Callable[..., MarkovArms], *, initial_state: InitialState = 0) -> MarkovArms:
-    """Arms with the stationary laws of those that are made, whatever state they are in."""
+def independent(
+    make: Callable[..., MarkovArms], which: Literal["all", "best", "others"] = "all", *, initial_state: InitialState = 0
+) -> MarkovArms:
+    """Those that are made; all, the best or the others have their stationary laws whatever state they are in."""
     arms = make()
     laws = np.stack([chains.stationary(rows) for rows in arms.transition])
-    return markov(np.repeat(laws[:, None], laws.shape[1], axis=1), arms.reward, initial_state=initial_state)
+    best = np.arange(len(laws)) == np.argmax(arms.means())
+    chosen = {"all": best | True, "best": best, "others": ~best}[which]
+    rows = np.where(chosen[:, None, None], laws[:, None], arms.transition)
+    return markov(rows, arms.reward, initial_state=initial_state)
 
 
 def restless_copy(make: Callable[..., MarkovArms], *, initial_state: InitialState = "stationary") -> RestlessArms:

@@ -13,10 +13,12 @@ from jaxbandit.policies.chains.learned_gittins import PlugInGittins, PosteriorGi
 from jaxbandit.policies.chains.thompson_mc import ThompsonMC
 from jaxbandit.policies.chains.tv_kl_ucb import KLUCBMC, TVKLUCB
 from jaxbandit.policies.changing.detectors import CUSUM, MUCB, KnownBreaks
+from jaxbandit.policies.changing.exp4 import Exp4
 from jaxbandit.policies.changing.experts import Hedge, RegretMatching
 from jaxbandit.policies.changing.exponential_weights import Exp3, Exp3S, Rexp3
 from jaxbandit.policies.changing.forgetful import DiscountedUCB, SlidingWindowUCB
 from jaxbandit.policies.changing.glr import GLR
+from jaxbandit.policies.changing.high_probability import Exp3IX, Exp3P
 from jaxbandit.policies.changing.tsallis import TsallisINF
 from jaxbandit.policies.changing.with_detector import WithDetector
 from jaxbandit.policies.means.baselines import Oracle, Uniform
@@ -28,6 +30,8 @@ from jaxbandit.policies.means.kl_ucb import KLUCB, RoundRobinKLUCB
 from jaxbandit.policies.means.moss import MOSS
 from jaxbandit.policies.means.thompson import DiscountedThompson, Thompson
 from jaxbandit.policies.means.ucb import UCB1, UCBSM
+from jaxbandit.policies.means.ucb1_normal import UCB1Normal
+from jaxbandit.policies.means.ucb2 import UCB2
 from jaxbandit.policies.parts import memory as memory
 from jaxbandit.policies.parts.forgetting import Discounted, Window
 from jaxbandit.policies.processes.imed_rl import IMEDRL
@@ -38,6 +42,7 @@ from jaxbandit.policies.processes.ucbvi import UCBVI
 from jaxbandit.policies.processes.ucrl2 import UCRL2
 from jaxbandit.policies.processes.ucrl2b import TUCRL, UCRL2B
 from jaxbandit.policies.restless.beliefs import HiddenMyopic, Myopic
+from jaxbandit.policies.restless.decentralised_dsee import DecentralisedDSEE
 from jaxbandit.policies.restless.dsee import DSEE
 from jaxbandit.policies.restless.known_chains import Gittins, Whittle
 from jaxbandit.policies.restless.lp_priority import LPPriority
@@ -46,18 +51,25 @@ from jaxbandit.policies.restless.rca import RCA
 from jaxbandit.policies.restless.uc_whittle import UCWhittle
 from jaxbandit.policies.restless.whittle_belief import WhittleBelief
 from jaxbandit.policies.restless.whittle_last_seen import WhittleLastSeen
+from jaxbandit.policies.spending.mixture_kl_ucb import MixtureKLUCB
+from jaxbandit.policies.spending.primal_dual import PrimalDualBwK
+from jaxbandit.policies.spending.ratio_kl_ucb import RatioKLUCB
 
 __all__ = [
     "ALL",
     "CUSUM",
     "DMED",
     "DSEE",
+    "DecentralisedDSEE",
     "Discounted",
     "DiscountedThompson",
     "DiscountedUCB",
     "EmpiricalKLUCB",
     "Exp3",
+    "Exp3IX",
+    "Exp3P",
     "Exp3S",
+    "Exp4",
     "GLR",
     "Gittins",
     "GradientBandit",
@@ -75,10 +87,13 @@ __all__ = [
     "LPPriority",
     "MOSS",
     "MUCB",
+    "MixtureKLUCB",
     "Myopic",
     "Oracle",
     "PSRL",
+    "PrimalDualBwK",
     "RCA",
+    "RatioKLUCB",
     "RegretMatching",
     "PlugInGittins",
     "PosteriorGittins",
@@ -92,6 +107,8 @@ __all__ = [
     "ThompsonMC",
     "TsallisINF",
     "UCB1",
+    "UCB1Normal",
+    "UCB2",
     "UCBSM",
     "UCBVI",
     "UCRL2",
@@ -115,6 +132,8 @@ ALL: dict[str, type[Policy]] = {
         KLUCBMC,
         TVKLUCB,
         UCB1,
+        UCB2,
+        UCB1Normal,
         IMED,
         IMEDMC,
         JointKLUCB,

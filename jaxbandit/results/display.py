@@ -126,7 +126,8 @@ def _finals(result: Result) -> tuple[list[tuple[str, str, str, np.ndarray, str]]
         label: (variant_names(result, label)[:room], metrics.regret(last, label)) for label in result.labels[:ROWS]
     }
     rounding = 4 * np.finfo(float).eps * result.rounds * np.abs(result.means).max()  # of sums over all rounds
-    shares = {} if result.problem in ("changing", "rotting") else {n: metrics.linear_share(result, n) for n in columns}
+    unshared = result.problem in ("changing", "rotting", "costly")
+    shares = {} if unshared else {n: metrics.linear_share(result, n) for n in columns}
     finals = [
         (
             scenario,

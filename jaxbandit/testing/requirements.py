@@ -9,6 +9,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit.sums import TwoFloats
+
 STANDARD_ERRORS = 7.0  # the largest distance of an average of many runs from its expectation
 
 
@@ -34,12 +36,18 @@ def require_numbers(name: str, thing: Any) -> None:
 
 
 def require_close(message: str, left: Any, right: Any) -> None:
-    """Require that two pytrees have the same numbers up to rounding."""
-    for x, y in zip(jax.tree.leaves(left), jax.tree.leaves(right), strict=True):
+    """Require that two pytrees have the same numbers up to rounding; two floats are one number."""
+    for x, y in zip(_leaves(left), _leaves(right), strict=True):
         require(np.allclose(_numbers(x), _numbers(y), rtol=1e-5, atol=1e-6, equal_nan=True), message)
 
 
+def _leaves(tree: Any) -> list[Any]:
+    return jax.tree.leaves(tree, is_leaf=lambda part: isinstance(part, TwoFloats))
+
+
 def _numbers(leaf: Any) -> np.ndarray:
+    if isinstance(leaf, TwoFloats):
+        return np.asarray(leaf.high, float) + np.asarray(leaf.low, float)
     is_key = jnp.issubdtype(jnp.result_type(leaf), jax.dtypes.prng_key)
     return np.asarray(jax.random.key_data(leaf) if is_key else leaf)
 

@@ -41,6 +41,7 @@ class ThompsonMC:
     the chains of a decision process, and Gast, Gaujal and Khun 2022 those of arms, which they play by Gittins indices.
     Several plays are chosen as in Komiyama, Honda and Nakagawa 2015.
 
+    >>> import jax
     >>> state = ThompsonMC().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
     >>> jax.jit(ThompsonMC().scores)(jax.random.key(0), state, 1)[0].shape
     (2,)

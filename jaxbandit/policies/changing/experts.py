@@ -10,9 +10,9 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from jaxbandit.base import ANY_REWARD, Feedback, Task, pytree, static, total
-from jaxbandit.fast import exponential, log
+from jaxbandit.fast import log
 from jaxbandit.feedback import check_feedback
-from jaxbandit.policies.changing.exponential_weights import Estimates, drawn
+from jaxbandit.policies.changing.exponential_weights import Estimates, drawn, shares
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.stationary_law import log_stationary, log_total
 from jaxbandit.policies.parts.unit_scale import UnitScale
@@ -190,5 +190,4 @@ def _all_rewards(feedback: Feedback, arms: int) -> Array:
 
 def _shares(logs: Array) -> Array:
     """Probabilities [K] from their logarithms [K] up to a common summand."""
-    weights = exponential(jnp.max(logs) - logs)[1]
-    return weights / total(weights)
+    return shares(jnp.max(logs) - logs)

@@ -97,7 +97,7 @@ class Exp3:
     def _gamma(self, state: Estimates) -> Array:
         if self.gamma is not None:
             return jnp.asarray(self.gamma, float)
-        return best_share(len(state.gains.high), self.horizon)
+        return best_share(len(state.gains.high), len(state.gains.high), self.horizon)
 
 
 @pytree
@@ -242,24 +242,30 @@ class Rexp3:
         if self.gamma is not None:
             return jnp.asarray(self.gamma, float)
         arms = len(state.gains.high)
-        return best_share(arms, self.rounds_between_restarts(arms))
+        return best_share(arms, arms, self.rounds_between_restarts(arms))
 
 
-def check_share(policy: Exp3 | Exp3S | Rexp3) -> None:
+def check_share(policy: Any) -> None:
     """Raise ValueError if gamma is out of range."""
     if policy.gamma is not None:
         checks.number(policy, "gamma", 1e-30, 1)
 
 
-def best_share(arms: int, rounds: ArrayLike | None) -> Array:
-    """The gamma that minimises the regret bound of Exp3: min(1, sqrt(K log K / ((e - 1) n)))."""
-    return jnp.minimum(jnp.sqrt(arms * math.log(arms) / ((math.e - 1) * jnp.asarray(rounds, float))), 1)
+def best_share(arms: int, choices: int, rounds: ArrayLike | None) -> Array:
+    """The gamma that minimises a regret bound against N fixed arms or experts: min(1, sqrt(K log N / ((e - 1) n)))."""
+    return jnp.minimum(jnp.sqrt(arms * math.log(choices) / ((math.e - 1) * jnp.asarray(rounds, float))), 1)
 
 
 def mixed(behind: Array, gamma: Array) -> Array:
     """Probabilities [K] from the largest log-weight minus each arm's, [K], and from gamma."""
+    return (1 - gamma) * shares(behind) + gamma / len(behind)
+
+
+def shares(behind: Array) -> Array:
+    """The shares [N] of weights in their sum, from the largest log-weight minus each one."""
     weights = exponential(behind)[1]
-    return (1 - gamma) * (weights / total(weights)) + gamma / len(weights)
+    shares_of_sum: Array = weights / total(weights)
+    return shares_of_sum
 
 
 def of_gains(gains: TwoFloats, gamma: Array) -> Array:
@@ -272,6 +278,14 @@ def drawn(key: Array, probabilities: Array) -> Array:
     # "high": the default noise does not exceed 16, so that arms below 1e-6 would be played too rarely
     scores = log(probabilities) + jax.random.gumbel(key, probabilities.shape, mode="high")
     return jnp.where(jnp.isnan(probabilities), jnp.nan, scores)  # which `log` would hide
+
+
+def when_played(probabilities: Array, feedback: Feedback) -> tuple[Array, Array]:
+    """Which arm was played, [K] bool, and the probabilities [K], with that of its play if the feedback is delayed."""
+    played = jnp.arange(len(probabilities), dtype=feedback.arms.dtype) == feedback.arms[0]
+    if feedback.chances is None:
+        return played, probabilities
+    return played, jnp.where(played, feedback.chances[0], probabilities)
 
 
 def weighted(policy: Exp3 | Exp3S | Rexp3, state: Any, feedback: Feedback) -> Array:

@@ -7,7 +7,7 @@ from jax import Array
 
 from jaxbandit.base import Feedback, Task, pytree, static, total
 from jaxbandit.feedback import check_feedback
-from jaxbandit.policies.changing.exponential_weights import Estimates, drawn
+from jaxbandit.policies.changing.exponential_weights import Estimates, drawn, when_played
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.unit_scale import UnitScale
 from jaxbandit.sums import add_to_each, below_largest, no_sums
@@ -66,9 +66,7 @@ class TsallisINF:
         baseline = jnp.zeros_like(probabilities)
         if self.reduced_variance:
             baseline = jnp.where(probabilities >= self._rate(feedback.t) ** 2, 0.5, 0)
-        played = jnp.arange(len(probabilities), dtype=feedback.arms.dtype) == feedback.arms[0]
-        if feedback.chances is not None:
-            probabilities = jnp.where(played, feedback.chances[0], probabilities)
+        played, probabilities = when_played(probabilities, feedback)
         estimated = baseline + jnp.where(played, (loss - baseline) / probabilities, 0)
         return state._replace(gains=add_to_each(state.gains, -estimated))
 

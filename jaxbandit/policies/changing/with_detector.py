@@ -82,6 +82,8 @@ class WithDetector(Wrapper):
                 members.validate(part, task)
             except ValueError as error:
                 raise ValueError(f"{name}: {error}") from error
+        if members.spending(task.environment) is not None:
+            raise ValueError(f"policy: a restart forgets the money spent in {task.name}; play without a detector")
         checks.one_play(self, task)
         if self.local and not self.detector.local:
             raise ValueError(f"local: {type(self.detector).__name__} raises alarms for all arms; leave local out")

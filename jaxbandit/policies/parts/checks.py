@@ -18,7 +18,7 @@ RESTLESS: tuple[Problem, ...] = ("restless", "observed")
 CHAINS: tuple[Problem, ...] = ("rested", "restarting", *RESTLESS)  # problems for which indices of states are computed
 PROCESSES: tuple[Problem, ...] = ("decision process",)
 # all problems but decision processes
-ARMS: tuple[Problem, ...] = ("rested", "restarting", "restless", "observed", "changing", "rotting", "hidden")
+ARMS: tuple[Problem, ...] = ("rested", "restarting", "restless", "observed", "changing", "rotting", "hidden", "costly")
 
 
 def number(

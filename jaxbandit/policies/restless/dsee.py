@@ -77,15 +77,15 @@ class DSEE:
         over = ends & ~(state.explores & (following < number))
         explored = state.explored + (over & state.explores)
         exploited = state.exploited + (over & ~state.explores)
-        plays_of_arm = (_power(2 * explored) - 1) // 3  # in all explorations so far
+        plays_of_arm = (power_of_two(2 * explored) - 1) // 3  # in all explorations so far
         exploits = plays_of_arm.astype(float) > self.D * jnp.log((feedback.t + 1).astype(float))
         explores = jnp.where(over, ~exploits, state.explores)
-        length = jnp.where(explores, _power(2 * explored), _power(2 * exploited + 1))
+        length = jnp.where(explores, power_of_two(2 * explored), power_of_two(2 * exploited + 1))
         first = jnp.where(over, 0, jnp.where(ends, following, state.first))
         left = jnp.where(ends, length, left)
         return Epoch(explores, explored, exploited, first, left, counts, state.reward)
 
 
-def _power(exponent: Array) -> Array:
+def power_of_two(exponent: Array) -> Array:
     """2^exponent, at most 2^30, where an epoch is longer than half of the largest horizon: int32."""
     return jnp.left_shift(jnp.int32(1), jnp.minimum(exponent, 30))

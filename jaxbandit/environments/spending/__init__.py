@@ -1,0 +1,3 @@
+"""Arms whose plays cost money out of a purse."""
+
+__all__: list[str] = []
