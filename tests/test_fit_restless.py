@@ -84,6 +84,14 @@ def test_a_table_by_hand(tmp_path):
     assert max(map(len, text.splitlines())) <= 80
 
 
+def test_rounds_beside_next_states_may_be_missing():
+    rows = [("a", 1, 0, 1, 1), ("b", 1, 1, 0, 1), ("a", 2, 1, 0, 0), ("a", 4, 1, 1, 0), ("b", 2, 1, 1, 0)]
+    data = dict(zip(("arm", "round", "state", "action", "next_state"), zip(*rows)))
+    fitted = fit_restless(data, (0, 1))
+    assert fitted.gaps == 0
+    assert fitted.counts.tolist() == [[[[0, 0], [1, 0]], [[0, 1], [1, 0]]], [[[0, 0], [0, 1]], [[0, 0], [1, 0]]]]
+
+
 def test_a_prior_counts_as_transitions():
     fitted = fit_restless(columns_of(TABLE), PAYS, columns=NAMES, gaps="split", prior=0.5)
     weights = by_hand() + 0.5

@@ -134,7 +134,8 @@ def fit(
     tests: false alarms stay as rare, but a weak dependence over many pairs is detected late.
 
     Raises:
-      ValueError: the argument and what is wrong with it: of `data` with the arm and the step, or the line of the file.
+      ValueError: the argument and what is wrong with it: of `data` with the arm and the step, or the line of the file,
+        or the row of the arrays.
       OSError: the file cannot be read.
 
     Source: Anderson and Goodman 1957 (estimates and their errors); Wald and Wolfowitz 1940 (the test for two states).
