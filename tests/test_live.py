@@ -129,6 +129,11 @@ def test_numbers_and_several_plays():
     report = one.report()
     assert report.plays.sum() == report.answers.sum() == 40 and not report.open.any()
     assert (report.low < report.mean).all() and (report.mean < report.high).all() and "green" in str(report)
+    low, mean, high = ((np.array(ends) + 2) / 7 for ends in (report.low, report.mean, report.high))
+    radius = np.log(2 * report.answers * (report.answers + 1) / 0.05) / report.answers
+    for end in (low, high):
+        kl = mean * np.log(mean / end) + (1 - mean) * np.log((1 - mean) / (1 - end))
+        np.testing.assert_allclose(kl, radius, rtol=1e-3)
 
 
 def refuses(one, message, call):
@@ -426,6 +431,13 @@ def test_a_file_that_was_moved_is_named(tmp_path):
     one.choose()
     (tmp_path / "a.sqlite").rename(tmp_path / "b.sqlite")
     with pytest.raises(FileNotFoundError, match=r"was moved, deleted or replaced .*a.sqlite"):
+        one.choose()
+
+
+def test_a_player_is_of_one_process(monkeypatch):
+    one = player(None)
+    monkeypatch.setattr(log_file.os, "getpid", lambda: -1)
+    with pytest.raises(RuntimeError, match="make a new player in each process"):
         one.choose()
 
 

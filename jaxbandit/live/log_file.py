@@ -3,6 +3,9 @@
 Every event is appended in a transaction that is on the disk before the call returns. Each row has a digest of its event
 and of the digest before it, and one more row has the number and the digest of the last event, so that a damaged,
 missing or additional row is noticed. Every so many events the position is stored, too; it saves time and no more.
+
+SQLite's file `-wal`, which is there until the last player is closed, has checksums of its own: if a byte of it is
+damaged after a kill, SQLite drops what stands behind that byte.
 """
 
 from __future__ import annotations
@@ -13,6 +16,7 @@ import json
 import os
 import sqlite3
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -57,12 +61,13 @@ class LogFile:
                 raise ValueError(f"{self.path}: a folder; store is the path of one file")
             self.writable = _can_write(self.path)
         with self._errors_named():
-            self.connection = self._connected()
+            self.connection, self.process = self._connected(), os.getpid()
+            self.close = weakref.finalize(self, _close, self.connection, self.process)
             try:
                 self._begun(json.dumps(about, sort_keys=True))
                 self.file = None if self.path is None else _identity(self.path)
             except BaseException:
-                self.connection.close()
+                self.close()
                 raise
 
     def _connected(self) -> sqlite3.Connection:
@@ -135,6 +140,8 @@ class LogFile:
             raise PermissionError(
                 errno.EACCES, "cannot be written; make it and its folder writable, or play from a copy", str(self.path)
             )
+        if os.getpid() != self.process:
+            raise RuntimeError(f"{self.path}: opened before this process was forked; make a new player in each process")
         if self.path is not None and self.file is not None and _identity(self.path) != self.file:
             raise FileNotFoundError(
                 errno.ENOENT,
@@ -244,6 +251,12 @@ class LogFile:
 def _can_write(path: Path) -> bool:
     """Whether a file, or one made in its folder, and the files that SQLite makes beside it can be written."""
     return os.access(path.parent, os.W_OK) and (not path.exists() or os.access(path, os.W_OK))
+
+
+def _close(connection: sqlite3.Connection, process: int) -> None:
+    """Close the connection in the process that opened it."""
+    if os.getpid() == process:
+        connection.close()
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -51,6 +51,7 @@ class Player:
       ValueError: an argument out of range, arms that the policy cannot play, or a file that is damaged, of another
         version, or of a player with other arguments.
       OSError: the file cannot be made or written, with its name and the cure. Nothing was stored then.
+      RuntimeError: a call in a process that was forked after the player was made.
 
     >>> from jaxbandit import UCB1
     >>> player = Player(UCB1(), ["red", "green"], states={"ignored": 0.0, "clicked": 1.0})
@@ -286,7 +287,7 @@ class Player:
     def close(self) -> None:
         """Close the file; what was stored stays stored."""
         with self._lock:
-            self._log.connection.close()
+            self._log.close()
 
     def __enter__(self) -> Player:
         return self

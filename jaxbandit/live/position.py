@@ -53,8 +53,8 @@ def _initial(policy: Any, table: Array) -> State:
 @partial(jax.jit, static_argnames=("plays",))
 def _chosen(
     policy: Any, key_data: Array, state: State, t: Array, offered: Array | None, plays: int
-) -> tuple[Array, Array | None, State]:
-    """The arms [M] of round t and whether a score is NaN, the arms' probabilities if known, and the policy's state."""
+) -> tuple[Array, State]:
+    """The arms [M] of round t, followed by whether a score is NaN, and the policy's state."""
     key = jax.random.fold_in(jax.random.wrap_key_data(key_data, impl="threefry2x32"), t)
     scores, state = policy.scores(key, state, t)
     lacking = jnp.isnan(scores).any()
@@ -63,9 +63,14 @@ def _chosen(
     else:  # the largest scores of those offered, the lowest arm first on ties; NaN counts as -inf
         scores = jnp.where(scores == scores, scores, -jnp.inf)
         arms = jnp.lexsort((-jnp.where(scores == 0, 0.0, scores), ~offered))[:plays].astype(jnp.int32)
+    return jnp.append(arms, lacking.astype(arms.dtype)), _strong(state)
+
+
+@jax.jit
+def _probabilities(policy: Any, state: State, t: Array) -> Array | None:
+    """[K], for policies with probabilities; a program of its own, so that its last bits do not depend on another."""
     probabilities = members.probabilities(policy)
-    chances = None if probabilities is None else probabilities(state, t)[arms]
-    return jnp.append(arms, lacking.astype(arms.dtype)), chances, _strong(state)
+    return None if probabilities is None else probabilities(state, t)
 
 
 @jax.jit
@@ -86,6 +91,7 @@ class Position:
 
     def __init__(self, policy: Any, arms: RealArms, key_data: np.ndarray, code: str) -> None:
         self.policy, self.arms, self.key_data, self.code = policy, arms, key_data, code
+        self.random = members.probabilities(policy) is not None
         self.n, self.digest = 0, START
         self.round = self.plays = 0
         self.state = _initial(policy, jnp.asarray(arms.table, float))
@@ -105,13 +111,14 @@ class Position:
 
     def _score(self, plays: int, offered: list[int] | None) -> tuple[list[int], list[float] | None]:
         mask = None if offered is None else np.isin(np.arange(self.arms.arms), offered)
-        arms, chances, self.state = _chosen(
-            self.policy, self.key_data, self.state, np.int32(self.round + 1), mask, plays=plays
-        )
+        t = np.int32(self.round + 1)
+        arms, self.state = _chosen(self.policy, self.key_data, self.state, t, mask, plays=plays)
         *numbers, lacking = np.asarray(arms).tolist()
         if lacking:
             raise ValueError(f"policy: {type(self.policy).__name__} gave a score NaN in round {self.round + 1}")
-        return numbers, None if chances is None else np.asarray(chances).tolist()
+        if not self.random:
+            return numbers, None
+        return numbers, np.asarray(_probabilities(self.policy, self.state, t))[numbers].tolist()
 
     def _opened(self, event: Event) -> None:
         _, self.round, first, arms, chances, _, time = event
