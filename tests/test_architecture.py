@@ -137,8 +137,9 @@ DOORS = {
     "plotting": "COLOURS curve_style plot_batches plot_distribution plot_heatmap plot_parameter plot_pulls plot_regret",
     "policies": "DecentralisedDSEE MixtureKLUCB PrimalDualBwK RatioKLUCB "
     "IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle "
-    "ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCB1Normal UCB2 UCBSM Discounted "
-    "DiscountedThompson DiscountedUCB EmpiricalKLUCB Exp3 Exp3IX Exp3P Exp3S Exp4 Gittins GradientBandit Hedge "
+    "ALL Boltzmann CUSUM DMED DSEE EpsilonGreedy ExploreThenCommit GLR IMED IMEDMC KLUCB KLUCBMC MOSS MUCB RCA TVKLUCB "
+    "UCB1 UCB1Normal UCB1Tuned UCB2 UCBSM UCBV Discounted DiscountedThompson "
+    "DiscountedUCB EmpiricalKLUCB Exp3 Exp3IX Exp3P Exp3S Exp4 Gittins GradientBandit Hedge "
     "HiddenMyopic RegretMatching "
     "JointKLUCB KnownBreaks KnownProcess LPPriority Myopic Oracle PlugInGittins PosteriorGittins Rexp3 RoundRobinKLUCB "
     "SlidingWindowUCB Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief WhittleLastSeen Window WithDetector",
@@ -150,6 +151,7 @@ DOORS = {
 PUBLIC = """
 DecentralisedDSEE MixtureKLUCB PrimalDualBwK RatioKLUCB
 IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB
+Boltzmann EpsilonGreedy ExploreThenCommit UCB1Tuned UCBV
 KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCB1Normal UCB2 UCBSM Discounted DiscountedThompson DiscountedUCB EmpiricalKLUCB
 Declares Environment Exp3 Exp3IX Exp3P Exp3S Exp4 Family Feedback Gittins GradientBandit Hedge HiddenMyopic JointKLUCB
 KnownArms KnownBreaks KnownProcess LPPriority MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins
