@@ -28,7 +28,7 @@ class UCB1Tuned:
     >>> state = UCB1Tuned().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
     >>> state = state._replace(memory=state.memory._replace(counts=jnp.array([[2, 6], [1, 99]])))
     >>> UCB1Tuned().scores(None, state, 109)[0].round(3).tolist()  # the variance of arm 1 is .0099, of arm 0 3/16
-    [1.133, 1.112]
+    [1.133, 1.098]
     """
 
     def validate(self, task: Task) -> None:
