@@ -72,7 +72,7 @@ BELOW = {
         line.partition(":")
         for line in """\
 fast: extremes slow_paths random_bits jaxprs elementary comparisons batching on_demand compilation
-indices: index_arguments elimination start value subsidy relaxed record_rounds mixture
+indices: index_arguments elimination beta_priors start value subsidy relaxed record_rounds mixture
 decision_processes: evaluation best reaching
 confidence: bernoulli family row chain
 confidence/row: arithmetic tilt scaled_problem ball stationary_mean
@@ -128,8 +128,8 @@ DOORS = {
     "hidden lower_bound_instance markov piecewise poisson random_arms random_decision_process restarting restless "
     "rewards_table riverswim sinusoid two_state uniform",
     "families": "Bernoulli Exponential Family Gaussian Poisson TabledChains TwoStateChains chain_family",
-    "indices": "Mixture Relaxation WhittleIndices best_mixture gittins gittins_value relaxation rounds_to_record "
-    "whittle with_start",
+    "indices": "Mixture Relaxation WhittleIndices best_mixture gittins gittins_beta gittins_value relaxation "
+    "rounds_to_record whittle with_start",
     "metrics": "Summary best_arms best_share constant_regret discounted_reward dynamic_regret external_regret "
     "internal_regret linear_share median_interval pair_regrets swap_regret "
     "paired_difference pseudo_regret realised_regret regret regret_name summary",
