@@ -29,7 +29,7 @@ import numpy as np
 
 import jaxbandit
 from jaxbandit import indices
-from jaxbandit.environments import restless
+from jaxbandit.environments import fit_restless, restless
 
 jaxbandit.use_all_cores()
 
@@ -43,16 +43,16 @@ horizon = 104
 # The file has one line for each person and week: the state at the beginning of the week, whether there was a call, and
 # the state a week later. In each of these 26 weeks twelve people were called, *chosen at random*; the last section says
 # why that matters. The data are invented (by `docs/making/calls.py`); a file of your own needs the same columns.
+#
+# `fit_restless` counts how often each state followed each other one, with and without a call. It also wants to know
+# what each state pays: we count a week engaged as 1 and a week at risk as a half.
 
 # %%
-with open("calls.csv", newline="") as file:
-    lines = list(csv.DictReader(file))
 states, clinics = ["engaged", "at risk", "lost"], ["harbour", "hill", "north"]
 groups = [f"{clinic}, {state}" for clinic in clinics for state in states]
-counts = np.zeros((3, 2, 3, 3))  # [clinic, called, state, next state]
-for line in lines:
-    before, after = states.index(line["state"]), states.index(line["next_state"])
-    counts[clinics.index(line["clinic"]), int(line["called"]), before, after] += 1
+pays = dict(zip(states, [1.0, 0.5, 0.0]))
+fitted = fit_restless("calls.csv", pays, columns={"arm": "clinic", "action": "called"})
+counts = fitted.counts  # [clinic, called, state, next state]
 
 
 def show(name, waited, called):  # a line of the table
@@ -94,9 +94,9 @@ for number, clinic in enumerate(clinics):
 #
 # ## What a call is worth
 #
-# Count a week engaged as 1 and a week at risk as a half. A call may gain something next week, and more in the weeks
-# after it, because people who are engaged tend to stay so. Both count. So do later calls to the same person: somebody
-# lost on the hill who is at risk after a call is well worth a second one.
+# A call may gain something next week, and more in the weeks after it, because people who are engaged tend to stay so.
+# Both count. So do later calls to the same person: somebody lost on the hill who is at risk after a call is well worth
+# a second one.
 #
 # Suppose that every call has the same price, in engaged weeks. At a low price we would call this person now, at a high
 # one we would wait. The price at which both are equally good is what the call is *worth* (its *Whittle index*). The
@@ -106,7 +106,7 @@ for number, clinic in enumerate(clinics):
 # The worth of a call to one person depends on nobody else, so the list only has to put the largest worths first.
 
 # %%
-weeks = np.array([1.0, 0.5, 0.0])  # what a week in each state counts
+weeks = np.array(list(pays.values()))  # what a week in each state counts
 
 
 def worth(chances):  # [.., called, state, next state] to [.., state]
@@ -136,6 +136,8 @@ for group, *numbers in zip(groups, best.ravel(), low.ravel(), high.ravel(), now.
 
 # %%
 places = 8
+with open("calls.csv", newline="") as file:
+    lines = list(csv.DictReader(file))
 last = {int(line["person"]): line for line in lines if line["week"] == "26"}
 clinic = np.array([clinics.index(last[person]["clinic"]) for person in sorted(last)])
 state = np.array([states.index(last[person]["next_state"]) for person in sorted(last)])

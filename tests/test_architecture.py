@@ -120,7 +120,8 @@ DOORS = {
     "decision_processes": "Episodes Kind LongRun Structure diameter episodes hitting_times long_run optimal structure",
     "divergences": "DISTANCES Distance bernoulli_kl farthest jensen_shannon kl log_p_value squared_hellinger "
     "threshold total_variation",
-    "environments": "AllPayingArms ChangingArms ChangingMarkovArms CollidingArms CostlyArms DecisionProcess EXAMPLE "
+    "environments": "RestlessFit fit_restless "
+    "AllPayingArms ChangingArms ChangingMarkovArms CollidingArms CostlyArms DecisionProcess EXAMPLE "
     "FamilyFit Fit FullInformation HiddenArms "
     "IndependentArms InitialState LowerBoundArms MarkovArms RestartingArms RestlessArms as_decision_process bernoulli "
     "beta changing_markov colliding costly decision_process exponential exponential_family fit "

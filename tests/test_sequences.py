@@ -96,8 +96,9 @@ BAD_ARRAYS = [
     (lambda: fit([ARM, ARM], [[0, 1]] * 3), "reward: 3 rows for 2 arms"),
     (lambda: fit([ARM, ARM], (1, 1)), "reward: every state of every arm pays 1"),
     (lambda: fit([ARM, ARM], (0, 1), prior=-1), "prior: -1"),
+    (lambda: fit([ARM, ARM], (0, 1), gaps=True), "gaps: True is not one of error, split"),
     (lambda: fit([ARM, ARM], (0, 1, 2), prior=1e-10), "prior: 1e-10 makes a transition rarer than 2^-31"),
-    (lambda: fit([ARM, ARM], (0, 1), columns={"arm": "choice"}), "columns: {'arm': 'choice'}; only a file has columns"),
+    (lambda: fit([ARM, ARM], (0, 1), columns={"arm": "choice"}), "columns: {'arm': 'choice'}; `data` has no columns"),
     (lambda: fit(EXAMPLE, columns={"arms": "arm"}), "columns: {'arms': 'arm'} does not name the column of arm, step, "),
     (lambda: fit(EXAMPLE, columns={"step": "step", "round": "step"}), "columns: a step counts an arm's own plays"),
     (lambda: fit(EXAMPLE, columns={"state": "reward"}), "columns: 'state' is not read; a column of states needs"),
@@ -144,6 +145,40 @@ def test_a_log_of_trials_of_several_subjects(tmp_path, separator):
         fit(path, columns={name: column for name, column in columns.items() if name != "sequence"})
     with pytest.raises(ValueError, match=r"line 4: trial 3 of arm L follows trial 1, with transitions .*'round': \.\."):
         fit(path, columns={"step" if name == "round" else name: column for name, column in columns.items()})
+
+
+def test_a_table_in_memory_and_states_by_name(tmp_path):
+    """Arrays under names are the file that they would be written to; in lists, states are numbers."""
+    rows = [("s1", 1, "L", "lost"), ("s1", 2, "R", "won"), ("s1", 3, "L", "won"), ("s2", 1, "R", "won")]
+    rows += [("s2", 2, "R", "lost"), ("s2", 4, "L", "won"), ("s2", 5, "L", "lost")]
+    header = ["sequence", "trial", "arm", "state"]
+    table, pays = {name: np.array(column) for name, column in zip(header, zip(*rows))}, {"won": 1, "lost": -0.5}
+    columns = {"round": "trial"}
+    fitted = fit(table, pays, columns=columns)
+    assert fitted.counts.tolist() == [[[0, 1], [1, 0]], [[0, 1], [0, 0]]]
+    assert fitted.reward.tolist() == [[1, -0.5]] * 2
+    by_hand = {"L": [[1, 0], [0, 1]], "R": [[0], [0, 1]]}
+    for other in (fit(written(tmp_path, ";", header, rows), pays, columns=columns), fit(by_hand, pays)):
+        np.testing.assert_array_equal(other.transition, fitted.transition)
+    with pytest.raises(ValueError, match="^data: row 6: trial 3 of arm L follows trial 4; rounds go up, in this order"):
+        fit(table | {"trial": [1, 2, 3, 1, 2, 4, 3]}, pays, columns=columns)
+    with pytest.raises(ValueError, match="^data: columns: no columns 'trials' in "):
+        fit(table, pays, columns={"round": "trials"})
+
+
+def test_missing_steps_split_a_sequence(tmp_path):
+    """Visits 1 to 3, 5 and 6 of A, and 2, 4, 5 of B: an error, or two parts of each."""
+    rows = [("A", 1, 0), ("B", 2, 1), ("A", 2, 1), ("A", 3, 1), ("B", 4, 0), ("A", 5, 0), ("B", 5, 1), ("A", 6, 1)]
+    path = written(tmp_path, ",", ["arm", "step", "state"], rows)
+    with pytest.raises(
+        ValueError, match='line 6: step 4 of arm B follows step 2, .* gaps="split" leaves out the trans'
+    ):
+        fit(path, (0, 1))
+    fitted = fit(path, (0, 1), gaps="split")
+    assert fitted.counts.tolist() == fit({"A": [[0, 1, 1], [0, 1]], "B": [[1], [0, 1]]}, (0, 1)).counts.tolist()
+    assert fitted.counts.sum() == 4 and fitted.gaps == 2
+    assert str(fitted).endswith("\n2 gaps, whose transitions are left out.")
+    assert fit(path, (0, 1), columns={"round": "step"}, gaps="split").gaps == 0  # others are played in between
 
 
 def test_a_decimal_comma_is_named(tmp_path):

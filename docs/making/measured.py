@@ -71,7 +71,9 @@ def accuracy() -> str:
 
 def paper(folder: Path, build: Path) -> tuple[dict[Path, str], dict[Path, Path]]:
     """Claims, bounds and figures of the largest `experiments.paper` in `results`, or of a small one."""
-    done = list((ROOT / "results" / "paper").glob("*/report.html")) or list(build.glob("paper*/report.html"))
+    reports = [*(ROOT / "results" / "paper").glob("*/report.html"), *build.glob("paper*/report.html")]
+    whole = [path for path in reports if (path.parent / "phases.csv").exists()]  # older ones lack a table
+    done = [path for path in whole if path.is_relative_to(ROOT / "results")] or whole
     if not done:
         size = ("--runs", str(RUNS), "--horizon", str(HORIZON))
         play("experiments.paper", *size, "--out", str(build / "paper"))

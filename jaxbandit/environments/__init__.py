@@ -38,6 +38,7 @@ from jaxbandit.environments.restless_bandits.all_paying_arms import AllPayingArm
 from jaxbandit.environments.restless_bandits.colliding_arms import CollidingArms, colliding
 from jaxbandit.environments.restless_bandits.constructor import restless
 from jaxbandit.environments.restless_bandits.restless_arms import RestlessArms
+from jaxbandit.environments.restless_bandits.restless_fitting import RestlessFit, fit_restless
 from jaxbandit.environments.spending.costly_arms import CostlyArms, costly
 
 __all__ = [
@@ -57,6 +58,7 @@ __all__ = [
     "LowerBoundArms",
     "MarkovArms",
     "RestlessArms",
+    "RestlessFit",
     "RestartingArms",
     "as_decision_process",
     "bernoulli",
@@ -69,6 +71,7 @@ __all__ = [
     "exponential_family",
     "fit",
     "fit_exponential_family",
+    "fit_restless",
     "full_information",
     "gaussian",
     "grid",

@@ -5,17 +5,18 @@ from __future__ import annotations
 import itertools
 import textwrap
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from jaxbandit import chains
-from jaxbandit.arguments import finite, number
+from jaxbandit.arguments import choice, finite, number
 from jaxbandit.base import described
+from jaxbandit.environments.rested.columns import Gaps, States, gaps_left_out
 from jaxbandit.environments.rested.independence import judge, transitions
 from jaxbandit.environments.rested.markov_arms import MOST_STATES, InitialState, MarkovArms, markov
-from jaxbandit.environments.rested.sequences import Data, Observed, observed
+from jaxbandit.environments.rested.sequences import Data, observed
 
 
 @described
@@ -36,6 +37,7 @@ class Fit(NamedTuple):
       verdicts: [K] texts, "Markovian", "i.i.d." or "undecided".
       reasons: K texts, the reason why an arm is undecided; empty for the others.
       reward: [K, S], reward of each state.
+      gaps: the number of places where a sequence was split because steps are missing.
     """
 
     arms: MarkovArms
@@ -51,6 +53,7 @@ class Fit(NamedTuple):
     verdicts: np.ndarray
     reasons: tuple[str, ...]
     reward: np.ndarray
+    gaps: int
 
     def __str__(self) -> str:
         width = max(len(label) for label in ("arm", *self.labels))
@@ -66,15 +69,17 @@ class Fit(NamedTuple):
             pays_0_or_1 = self.reward.shape[1] == 2 and (self.reward == (0, 1)).all()
             call = "bernoulli(fitted.averages)" if pays_0_or_1 else "markov with equal rows"
             lines.append(f"For arms that are i.i.d. or undecided, environments.{call} makes independent arms.")
+        lines += gaps_left_out(self.gaps)
         indent = " " * (width + 2)
         return "\n".join(textwrap.fill(line, 80, subsequent_indent=indent, break_long_words=False) for line in lines)
 
 
 def fit(
     data: Data,
-    reward: ArrayLike | None = None,
+    reward: ArrayLike | Mapping[str, float] | None = None,
     *,
     columns: Mapping[str, str] | None = None,
+    gaps: Gaps = "error",
     prior: float = 0.0,
     level: float = 0.01,
     initial_state: InitialState = 0,
@@ -92,17 +97,19 @@ def fit(
 
     Args:
       data: the K arms' sequences: in a list, or in a dictionary with the arms' labels. Each arm is one sequence
-        [steps], or several in a list, with at least one transition in all. Or the path of a text file (UTF-8) in whose
-        lines commas, tabs or semicolons separate columns. The first line names them; arm, step (or round) and state (or
-        reward) are read, and sequence if there is one, in any order. No line is blank. Labels of arms and sequences may
-        be any text; arms are sorted by them, as numbers if all of them are. Steps count an arm's own plays, up by one
-        in each sequence, and none may be missing. Rounds count the plays of all arms together and increase: a rested
-        arm keeps its state while others are played. Restless arms cannot be fitted.
-      reward: [S] or [K, S], reward of each state; `data` are then states, 0 to S-1. None: `data` are rewards; their
-        distinct values over all arms, sorted, are the states and their rewards. Where the values of the arms differ,
-        give states and `reward`.
-      columns: the file's names of the columns arm, step, round, sequence, state or reward, where they differ:
+        [steps], or several in a list, with at least one transition in all. Or a table: the path of a text file (UTF-8)
+        in whose lines commas, tabs or semicolons separate columns, a DataFrame, or, with `columns`, a dictionary of
+        arrays. The first line names the columns; arm, step (or round) and state (or reward) are read, and sequence if
+        there is one, in any order. No line is blank. Labels of arms and sequences may be any text; arms are sorted by
+        them, as numbers if all of them are. Steps count an arm's own plays, up by one in each sequence. Rounds count
+        the plays of all arms together and increase: a rested arm keeps its state while others are played. Restless arms
+        are for `fit_restless`.
+      reward: [S] or [K, S], reward of each state; `data` are then states, 0 to S-1. Or a dictionary from the names that
+        states have in a table to their rewards. None: `data` are rewards; their distinct values over all arms, sorted,
+        are the states and their rewards. Where the values of the arms differ, give states and `reward`.
+      columns: the table's names of the columns arm, step, round, sequence, state or reward, where they differ:
         {"arm": "choice", "round": "trial", "sequence": "subject", "reward": "outcome"}.
+      gaps: what a missing step in a table is: "error", or "split", which leaves out the unseen transition.
       prior: pseudo-count added to every transition of every arm. A state that was rarely left then has a row
         close to the prior's: with prior 0.5 and two states, rare clicks come in pairs, and their frequency doubles.
       level: of the test of independence of each arm, in (0, 1): at most this share of i.i.d. arms is called
@@ -127,7 +134,8 @@ def fit(
     tests: false alarms stay as rare, but a weak dependence over many pairs is detected late.
 
     Raises:
-      ValueError: the argument and what is wrong with it: of `data` with the arm and the step, or the line of the file.
+      ValueError: the argument and what is wrong with it: of `data` with the arm and the step, or the line of the file,
+        or the row of the arrays.
       OSError: the file cannot be read.
 
     Source: Anderson and Goodman 1957 (estimates and their errors); Wald and Wolfowitz 1940 (the test for two states).
@@ -142,13 +150,15 @@ def fit(
     """
     prior = number("prior", prior, 0)
     level = number("level", level, 0, 1, above=True, below=True)
+    choice("gaps", gaps, get_args(Gaps))
     if reward is None:
-        labels, states, table = _states_of_rewards(observed(data, None, columns))
+        seen = observed(data, None, columns, gaps == "split")
+        states, table = _states_of_rewards(seen.sequences)
+        names: States = len(table)
     else:
-        table = finite("reward", reward)
-        if table.ndim not in (1, 2) or not 2 <= table.shape[-1] <= MOST_STATES:
-            raise ValueError(f"reward: shape {table.shape} is not [S] or [K, S] with S from 2 to {MOST_STATES}")
-        labels, states = observed(data, table.shape[-1], columns)
+        table, names = states_and_rewards(reward)
+        seen = observed(data, names, columns, gaps == "split")
+        states = seen.sequences
         if table.ndim == 2 and len(table) != len(states):
             raise ValueError(f"reward: {len(table)} rows for {len(states)} arms")
     counts = np.stack([sum(transitions(sequence, table.shape[-1]) for sequence in arm) for arm in states])
@@ -156,22 +166,16 @@ def fit(
     left = weights.sum(-1, keepdims=True)
     followed = weights.sum(1, keepdims=True)
     estimates = np.where(left > 0, weights, followed) / np.where(left > 0, left, followed.sum(-1, keepdims=True))
-    if (estimates[estimates > 0] < chains.RAREST).any():
-        raise ValueError(f"prior: {prior} makes a transition rarer than 2^-31, too rare to be drawn; give a larger one")
-    for label, rows in zip(labels, estimates):
-        if len(classes := chains.recurrent_classes(rows)) > 1:
-            raise ValueError(
-                f"data: arm {label}: no transition leaves states {classes[0]}, and none leaves states "
-                f"{classes[1]}, so that it has no long-run mean; leave out the sequences of either, or give a `prior` "
-                "above 0"
-            )
+    check_rows(estimates, prior)
+    for label, rows in zip(seen.labels, estimates):
+        check_recurrent(f"arm {label}: no transition", rows, names)
     arms = markov(estimates, table, initial_state=initial_state)
     transition = np.asarray(arms.transition)
     verdicts = [judge(*arm) for arm in zip(states, itertools.repeat(level), np.asarray(arms.reward))]
     known = np.where(left > 0, left, np.nan)
     return Fit(
         arms=arms,
-        labels=labels,
+        labels=seen.labels,
         counts=counts,
         transition=transition,
         standard_errors=np.sqrt(transition * (1 - transition) / known),
@@ -185,12 +189,40 @@ def fit(
         verdicts=np.array([verdict.word for verdict in verdicts]),
         reasons=tuple(verdict.reason for verdict in verdicts),
         reward=np.asarray(arms.reward),
+        gaps=seen.gaps,
     )
 
 
-def _states_of_rewards(data: Observed) -> tuple[tuple[str, ...], list[list[np.ndarray]], np.ndarray]:
-    """The labels of the arms, the states [steps] of each sequence of each arm, and the rewards of the states, [S]."""
-    values = np.unique(np.concatenate([sequence for arm in data.sequences for sequence in arm]))
+def states_and_rewards(reward: ArrayLike | Mapping[str, float]) -> tuple[np.ndarray, States]:
+    """The rewards of the states, [S] or [K, S], and the names of the states in a table, or their number."""
+    named = isinstance(reward, Mapping)
+    table = finite("reward", list(reward.values()) if isinstance(reward, Mapping) else reward)
+    if table.ndim not in ((1,) if named else (1, 2)) or not 2 <= table.shape[-1] <= MOST_STATES:
+        shapes = "one number for each state" if named else "[S] or [K, S]"
+        raise ValueError(f"reward: shape {table.shape} is not {shapes} with S from 2 to {MOST_STATES}")
+    return table, tuple(map(str, reward)) if isinstance(reward, Mapping) else table.shape[-1]
+
+
+def check_rows(estimates: np.ndarray, prior: float) -> None:
+    """Raise ValueError unless all transitions [.., S] can be drawn."""
+    if (estimates[estimates > 0] < chains.RAREST).any():
+        raise ValueError(f"prior: {prior} makes a transition rarer than 2^-31, too rare to be drawn; give a larger one")
+
+
+def check_recurrent(what: str, rows: np.ndarray, names: States) -> None:
+    """Raise ValueError unless one arm's rows [S, S] have a single recurrent class; `what` leaves none of several."""
+    named = names if isinstance(names, tuple) else range(names)
+    classes = [[named[state] for state in states] for states in chains.recurrent_classes(rows)]
+    if len(classes) > 1:
+        raise ValueError(
+            f"data: {what} leaves states {classes[0]}, and none leaves states {classes[1]}, so that it has no long-run "
+            "mean; leave out the sequences of either, or give a `prior` above 0"
+        )
+
+
+def _states_of_rewards(arms: list[list[np.ndarray]]) -> tuple[list[list[np.ndarray]], np.ndarray]:
+    """The states [steps] of each sequence of each arm, and the rewards of the states, [S]."""
+    values = np.unique(np.concatenate([sequence for arm in arms for sequence in arm]))
     if len(values) < 2:
         raise ValueError(f"data: every step of every arm pays {values[0]:g}, and every arm is optimal")
     if len(values) > MOST_STATES:
@@ -200,7 +232,7 @@ def _states_of_rewards(data: Observed) -> tuple[tuple[str, ...], list[list[np.nd
             "average of each as `reward`; or, if rewards are independent, play arms with a law of real numbers, as "
             "`environments.gaussian`"
         )
-    return data.labels, [[np.searchsorted(values, rewards) for rewards in arm] for arm in data.sequences], values
+    return [[np.searchsorted(values, rewards) for rewards in arm] for arm in arms], values
 
 
 def _mean_error(transition: np.ndarray, reward: np.ndarray, left: np.ndarray) -> float:

@@ -98,7 +98,7 @@ def _law_of_sum(totals: np.ndarray, marked: np.ndarray, drawn: np.ndarray) -> tu
     """The law of a sum of independent hypergeometric numbers, one for each entry: its lowest value, probabilities."""
     lowest, law = 0, np.ones(1)
     for row in zip(totals.tolist(), marked.tolist(), drawn.tolist()):
-        low, other = _hypergeometric(*row)
+        low, other = hypergeometric(*row)
         lowest += low
         if len(other) > 1:
             law = np.convolve(law, other)
@@ -108,7 +108,7 @@ def _law_of_sum(totals: np.ndarray, marked: np.ndarray, drawn: np.ndarray) -> tu
     return lowest, law
 
 
-def _hypergeometric(total: int, marked: int, drawn: int) -> tuple[int, np.ndarray]:
+def hypergeometric(total: int, marked: int, drawn: int) -> tuple[int, np.ndarray]:
     """The lowest value, and the probabilities from there on, of the number of marked places among those drawn."""
     marked = min(marked, total)  # they are more where nothing is drawn: the first state is marked, too
     lowest = max(0, marked + drawn - total)

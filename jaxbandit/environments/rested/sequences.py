@@ -1,4 +1,4 @@
-"""Observed sequences of states or rewards, arm by arm: from arrays or from a file of columns, every entry checked."""
+"""Observed sequences of states or rewards, arm by arm: from arrays or from a table, every entry checked."""
 
 from __future__ import annotations
 
@@ -9,21 +9,25 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jaxbandit.arguments import LARGEST, as_floats, excerpt, path
-from jaxbandit.environments.rested.sequence_files import from_file, kind, transitions_are_needed
+from jaxbandit.arguments import LARGEST, as_floats, excerpt
+from jaxbandit.environments.rested.columns import States, is_table, kind
+from jaxbandit.environments.rested.sequence_files import from_table, transitions_are_needed
 
 Data = Iterable[Any] | Mapping[Any, Any] | str | os.PathLike[str]
 
 
 class Observed(NamedTuple):
-    """What K arms showed: their labels, and for each its sequences [steps], whose lengths may differ."""
+    """What K arms showed."""
 
     labels: tuple[str, ...]
-    sequences: list[list[np.ndarray]]
+    sequences: list[list[np.ndarray]]  # of each arm, [steps], whose lengths may differ
+    gaps: int  # the number of places in which a sequence of the table was split
 
 
-def observed(data: Data, states: int | None = None, columns: Mapping[str, str] | None = None) -> Observed:
-    """The labels and sequences of the arms in `data`: of states below `states`, or of rewards where that is None.
+def observed(
+    data: Data, states: States | None = None, columns: Mapping[str, str] | None = None, split: bool = False
+) -> Observed:
+    """The labels and sequences of the arms in `data`: of these `states`, or of rewards where that is None.
 
     Raises:
       ValueError: an entry or the name of a column is wrong; arms are fewer than 2; an arm has no transition.
@@ -32,15 +36,15 @@ def observed(data: Data, states: int | None = None, columns: Mapping[str, str] |
     >>> observed({"A": [0, 1, 1], "B": [[1, 0], [0, 0, 1]]}, states=2).labels
     ('A', 'B')
     """
-    if isinstance(data, str | os.PathLike):
-        labels, arms = from_file(path("data", data), states, columns)
+    if isinstance(data, str | os.PathLike) or is_table(data) or (isinstance(data, Mapping) and columns is not None):
+        labels, arms, gaps = from_table(data, states, columns, split)
     elif columns is not None:
-        raise ValueError(f"columns: {excerpt(columns)}; only a file has columns, and `data` is not a path")
+        raise ValueError(f"columns: {excerpt(columns)}; `data` has no columns: it is neither a path nor a dictionary")
     else:
-        labels, arms = _from_arrays(data, states)
+        (labels, arms), gaps = _from_arrays(data, len(states) if isinstance(states, tuple) else states), 0
     if len(arms) < 2:
         raise ValueError(f"data: {'one arm only' if arms else 'no arms'}; a bandit needs at least 2")
-    return Observed(tuple(labels), arms)
+    return Observed(tuple(labels), arms, gaps)
 
 
 def _from_arrays(data: Any, states: int | None) -> tuple[list[str], list[list[np.ndarray]]]:

@@ -45,8 +45,8 @@ class Exp4:
         the last round, a number out of range, neither or both of the other fields, more than one play a round, or
         rewards without a finite table that do not lie in [0, 1].
 
-    Source: Auer, Cesa-Bianchi, Freund and Schapire 2002, section 7 (not opened: the rule is that of other
-    descriptions). The bound is re-derived with its constants.
+    Source: Auer, Cesa-Bianchi, Freund and Schapire 2002, section 7 (not opened: the rule is written
+    from memory). The bound is re-derived with its constants.
 
     >>> policy, table = Exp4(advice=[[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]], gamma=0.3), jnp.array([[0.0, 1.0]] * 3)
     >>> state = policy.update(policy.init(table), Feedback.of(0, 1.0, t=1, table=table))

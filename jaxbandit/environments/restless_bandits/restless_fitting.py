@@ -1,0 +1,202 @@
+"""Restless arms estimated from observations."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from typing import Any, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from jaxbandit.arguments import choice, number
+from jaxbandit.base import described
+from jaxbandit.environments.rested.columns import Gaps, gaps_left_out
+from jaxbandit.environments.rested.fitting import check_recurrent, check_rows, states_and_rewards
+from jaxbandit.environments.rested.independence import LEAST, SMALLEST, hypergeometric
+from jaxbandit.environments.restless_bandits.constructor import restless
+from jaxbandit.environments.restless_bandits.restless_arms import RestlessArms
+from jaxbandit.environments.restless_bandits.transition_tables import restless_transitions
+
+
+@described
+class RestlessFit(NamedTuple):
+    """Estimated restless arms and the errors of the estimates; `print` shows a line for each arm.
+
+    Fields:
+      arms: the estimated arms, ready for `simulate`.
+      labels: K texts, the arms' names in `data`, in the order of `arms`.
+      states: S texts, the names of the states.
+      counts: [K, 2, S, S], transitions seen: [:, 0] in rounds in which the arm was not played, [:, 1] when played.
+      transition: [K, S, S], the estimated law of an arm that is played.
+      passive: [K, S, S], the estimated law of an arm that is not played.
+      standard_errors: [K, 2, S, S], of `passive` and `transition`; NaN for a row without a transition.
+      distance: [K], the largest total variation between the two rows of a state.
+      p_values: [K], of the test that a play changes nothing; NaN where nothing could be tested.
+      verdicts: [K] texts, "effect", "no effect" or "undecided".
+      reasons: K texts, the state that was left least often, if that was hardly ever; empty for the other arms.
+      reward: [K, S], reward of each state.
+      gaps: the number of places where a sequence was split because rounds are missing.
+    """
+
+    arms: RestlessArms
+    labels: tuple[str, ...]
+    states: tuple[str, ...]
+    counts: np.ndarray
+    transition: np.ndarray
+    passive: np.ndarray
+    standard_errors: np.ndarray
+    distance: np.ndarray
+    p_values: np.ndarray
+    verdicts: np.ndarray
+    reasons: tuple[str, ...]
+    reward: np.ndarray
+    gaps: int
+
+    def __str__(self) -> str:
+        width = max(len(label) for label in ("arm", *self.labels))
+        lines = [f"{'arm':{width}s}    played  not played  distance   p-value  verdict"]
+        for arm, label in enumerate(self.labels):
+            reason = f": {self.reasons[arm]}" if self.reasons[arm] else ""
+            waited, played = self.counts[arm].sum((-1, -2))
+            lines.append(
+                f"{label:>{width}s}  {played:8,d}  {waited:10,d}  {self.distance[arm]:8.3f}  "
+                f"{self.p_values[arm]:8.2g}  {self.verdicts[arm]}{reason}"
+            )
+        lines += gaps_left_out(self.gaps)
+        indent = " " * (width + 2)
+        return "\n".join(textwrap.fill(line, 80, subsequent_indent=indent, break_long_words=False) for line in lines)
+
+
+def fit_restless(
+    data: Any,
+    reward: ArrayLike | Mapping[str, float],
+    *,
+    columns: Mapping[str, str] | None = None,
+    gaps: Gaps = "error",
+    prior: float = 0.0,
+    level: float = 0.01,
+) -> RestlessFit:
+    """Restless arms from a table of states and actions: maximum likelihood, or the posterior mean under a prior.
+
+    With N[k, a, s, s'] = `counts` + `prior` and n[k, a, s] = sum over s' of N[k, a, s, s'], the rows are N / n, and
+    their standard errors sqrt(p (1 - p) / n), so that a pseudo-count weighs as a transition seen. Action a = 1 is a
+    play (`transition`), a = 0 none (`passive`). A row without transitions (n = 0) is that of the same state under the
+    other action, as if a play changed nothing; if that is missing, too, the frequencies of all states that follow.
+
+    Args:
+      data: a table with a line for each arm and round: the path of a text file (UTF-8) in whose lines commas, tabs or
+        semicolons separate columns, a DataFrame, or a dictionary of arrays. It has the columns arm; state; action, 1 if
+        the arm was played in this round and 0 if not; and round, whole numbers, or next_state; and sequence if there is
+        one. An arm's lines may be of one sequence, or of several, as a group of people who are taken to be alike: arm
+        is then the group, and sequence the person. Without next_state, a transition is seen from each round of
+        a sequence to the next round, in lines that are sorted by round; the last action of a sequence may be missing.
+        With next_state each line is a transition; if there are rounds, too, both must agree.
+      reward: [S] or [K, S], what each state pays; states are then numbers, 0 to S-1. Or a dictionary from the states'
+        names in the table to what they pay.
+      columns: the table's names of the columns, where they differ: {"arm": "subject", "round": "week"}.
+      gaps: without next_state, what a missing round is: "error", or "split", which leaves out the unseen transition.
+      prior: pseudo-count added to every transition of every arm, with and without a play.
+      level: of the test of each arm, in (0, 1): at most this share of arms whose law no play changes is said to have
+        an effect.
+
+    The verdict on an arm says whether a play changes the law of the next state. If it does not, and actions are drawn
+    with probabilities that depend only on the arm and its state, all ways to distribute the plays over an arm's rounds
+    in a state are equally likely (Fisher's exact test). "effect": the counts lie in a tail of at most the probability
+    `level`, which is divided among the states, or among all pairs of them if there are more than two. "undecided": they
+    do not, and a state was left fewer than 10 times with a play or without. "no effect": none was seen; small effects
+    need many rounds. If actions were chosen by something else that was known of the arms, the effect of that is taken
+    for an effect of plays.
+
+    The fitted `arms` pay when played, show only played arms and start from the stationary law. For others call
+    `restless(fitted.transition, fitted.reward, fitted.passive, observed=True, paid="all")`.
+
+    Raises:
+      ValueError: the argument and what is wrong with it: of `data` with the line of the file or the row of the arrays.
+      OSError: the file cannot be read.
+
+    Source: Anderson and Goodman 1957 (estimates and their errors); Fisher 1935 (the test; not opened).
+
+    >>> weeks = {
+    ...     "who": ["Ann"] * 5 + ["Bob"] * 4,
+    ...     "week": [1, 2, 3, 5, 6, 1, 2, 3, 4],
+    ...     "state": ["ill", "well", "ill", "ill", "well", "well", "ill", "ill", "well"],
+    ...     "visit": [1, 0, 0, 1, 0, 0, 1, 1, 0],
+    ... }
+    >>> names = {"arm": "who", "round": "week", "action": "visit"}
+    >>> fitted = fit_restless(weeks, {"ill": 0, "well": 1}, columns=names, gaps="split")
+    >>> fitted.labels, fitted.counts[0].tolist(), fitted.gaps
+    (('Ann', 'Bob'), [[[0, 0], [1, 0]], [[0, 2], [0, 0]]], 1)
+    """
+    choice("gaps", gaps, get_args(Gaps))
+    prior = number("prior", prior, 0)
+    level = number("level", level, 0, 1, above=True, below=True)
+    table, states = states_and_rewards(reward)
+    labels, counts, number_of_gaps = restless_transitions(data, states, columns, gaps == "split")
+    if table.ndim == 2 and len(table) != len(labels):
+        raise ValueError(f"reward: {len(table)} rows for {len(labels)} arms")
+    for action, plays in enumerate(("arms that are not played", "plays")):
+        if not counts[:, action].any():
+            raise ValueError(f"data: no transition has action {action}, so that nothing is known of {plays}")
+    weights = counts + prior
+    left = weights.sum(-1, keepdims=True)
+    followed = weights.sum((1, 2))[:, None, None]
+    shares = np.divide(weights, left, where=left > 0, out=np.broadcast_to(np.nan, weights.shape).copy())
+    estimates = np.where(
+        left > 0, shares, np.where(left[:, ::-1] > 0, shares[:, ::-1], followed / followed.sum(-1, keepdims=True))
+    )
+    check_rows(estimates, prior)
+    for label, rows in zip(labels, estimates[:, 1]):
+        check_recurrent(f"arm {label}: no play", rows, states)
+    arms = restless(estimates[:, 1], table, estimates[:, 0])
+    names = states if isinstance(states, tuple) else tuple(map(str, range(states)))
+    rows = np.stack([np.asarray(arms.passive), np.asarray(arms.transition)], 1)
+    p_values = np.array([_p_value(of_arm) for of_arm in counts])
+    reasons = tuple(_reason(of_arm, names) for of_arm in counts)
+    without = ["undecided" if reason else "no effect" for reason in reasons]
+    return RestlessFit(
+        arms=arms,
+        labels=tuple(labels),
+        states=names,
+        counts=counts,
+        transition=rows[:, 1],
+        passive=rows[:, 0],
+        standard_errors=np.sqrt(rows * (1 - rows) / np.where(left > 0, left, np.nan)),
+        distance=np.abs(rows[:, 1] - rows[:, 0]).sum(-1).max(-1) / 2,
+        p_values=p_values,
+        verdicts=np.where(p_values <= level, "effect", without),
+        reasons=reasons,
+        reward=np.asarray(arms.reward),
+        gaps=number_of_gaps,
+    )
+
+
+def _p_value(counts: np.ndarray) -> float:
+    """Of the counts [2, S, S] of one arm, if a play changes nothing; NaN where no state was left often enough.
+
+    Of the rounds in a state, as many are drawn as lead to the next state t: the number of plays among them has a
+    hypergeometric law. The p-value is twice the smallest tail, times the number of states, or of their pairs: with two
+    states, the count of one target tells that of the other.
+    """
+    size = counts.shape[-1]
+    left = counts.sum(-1)
+    targets = range(size) if size > 2 else [1]
+    smallest = np.nan
+    for state in np.flatnonzero((left >= LEAST).all(0)):
+        for target in targets:
+            plays = counts[:, state, target]
+            lowest, law = hypergeometric(int(left[:, state].sum()), int(left[1, state]), int(plays.sum()))
+            place = int(plays[1]) - lowest
+            smallest = np.fmin(smallest, min(law[: place + 1].sum(), law[place:].sum()))
+    return float(np.clip(2 * size * len(targets) * smallest, SMALLEST, 1))
+
+
+def _reason(counts: np.ndarray, names: tuple[str, ...]) -> str:
+    """The state that an arm left least often with a play or without, of those it showed; "" if it was left enough."""
+    shown = counts.any((0, 2)) | counts.any((0, 1))
+    left = np.where(shown, counts.sum(-1), LEAST)
+    action, state = np.unravel_index(left.argmin(), left.shape)
+    if left[action, state] >= LEAST:
+        return ""
+    times = f"{left[action, state] or 'no'} {'transition' if left[action, state] == 1 else 'transitions'}"
+    return f"{times} from state {names[state]} {'with' if action else 'without'} a play; {LEAST} are needed"
