@@ -30,8 +30,8 @@ class EpsilonGreedy:
       ValueError: from `simulate` and `check_policy`: a number out of range, one of c and d alone or beside an epsilon,
         or a decision process.
 
-    Source: Auer, Cesa-Bianchi and Fischer 2002, figure 3, for c and d (not opened: the rule is that of other
-    descriptions).
+    Source: Auer, Cesa-Bianchi and Fischer 2002, figure 3, for c and d (not opened: the rule is written from
+    memory).
 
     >>> state = EpsilonGreedy().init(jnp.array([[0.0, 1.0]] * 4))
     >>> state = state._replace(counts=jnp.array([[2, 1], [1, 2], [3, 1], [1, 2]]))
