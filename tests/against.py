@@ -7,7 +7,7 @@ from jax.extend.random import threefry_2x32
 from scipy import stats
 
 import jaxbandit
-from jaxbandit import ALL, run_keys
+from jaxbandit import run_keys
 
 # A policy of each kind of state and index, where all of them would take minutes.
 EACH_KIND = ("UCBSM", "TVKLUCB", "KLUCBMC", "IMEDMC", "Thompson", "GradientBandit", "RCA", "PosteriorGittins")
@@ -52,9 +52,15 @@ def reference_draws(environment, key, run):
 def check_same_arms(play, name, fields, environment, runs, rounds, initial_state=0):
     """Play every round of some runs again with the oracle's `play`, in float64, and compare the arms."""
     key = jax.random.key(7)
+    policy = getattr(jaxbandit, name)(**fields)
     with jax.enable_x64(True):
         result = jaxbandit.simulate(
-            environment, {name: ALL[name](**fields)}, key=key, runs=runs, horizon=rounds, times=np.arange(1, rounds + 1)
+            environment,
+            {name: policy},
+            key=key,
+            runs=runs,
+            horizon=rounds,
+            times=np.arange(1, rounds + 1),
         )
     plays = result.visits[name][0, 0].sum(-1)  # [R, T, K]
     chosen = np.diff(plays, axis=1, prepend=0).argmax(-1)

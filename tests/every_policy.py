@@ -16,6 +16,7 @@ POLICIES = {name: (policy(), ARMS) for name, policy in ALL.items()} | {
     "DiscountedThompson": (jaxbandit.DiscountedThompson(0.9), ARMS),
     "DiscountedUCB": (jaxbandit.DiscountedUCB(0.9), ARMS),
     "SlidingWindowUCB": (jaxbandit.SlidingWindowUCB(5), ARMS),
+    "ExploreThenCommit": (jaxbandit.ExploreThenCommit(5), ARMS),
     "Exp3": (jaxbandit.Exp3(0.1), ARMS),
     "Exp3IX": (jaxbandit.Exp3IX(), ARMS),
     "Exp3P": (jaxbandit.Exp3P(horizon=1000, delta=0.1), ARMS),

@@ -11,12 +11,18 @@ from reference_chain import likelihood_ratio, stationary_mean, upper_mean, weigh
 from reference_kl import kl, lower, upper
 from reference_states import best_row, distance, estimated_rows, mean_of_visits, stationary_mean_upper, unit_rewards
 
+BY_CHANCE = ("Boltzmann", "EpsilonGreedy")
 ON_UNIT_REWARDS = ("EmpiricalKLUCB", "KLUCB", "KLUCBMC", "TVKLUCB")
 
 DEFAULTS = {
     "UCBSM": {"L": 343.0},
     "UCB1": {"bonus": 2.0},
     "UCB1Normal": {},
+    "UCB1Tuned": {},
+    "UCBV": {"zeta": 1.0, "c": 1.0},
+    "ExploreThenCommit": {"m": None},
+    "EpsilonGreedy": {"epsilon": None, "c": None, "d": None},
+    "Boltzmann": {"temperature": None},
     "IMED": {},
     "IMEDMC": {"exponent": None, "gap": None},
     "JointKLUCB": {"exploration": None, "clock": "round"},
@@ -159,6 +165,14 @@ def index(policy, count, state, t, reward, fields):
     if policy == "UCB1Normal":
         squares = sum(n * x * x for n, x in zip(visits(count), reward)) - number * sample_mean(count, reward) ** 2
         return sample_mean(count, reward) + math.sqrt(16 * squares / (number - 1) * math.log(t - 1) / number)
+    if policy in ("UCB1Tuned", "UCBV"):
+        mean = sample_mean(count, reward)
+        variance = sum(n * x * x for n, x in zip(visits(count), reward)) / number - mean**2
+        if policy == "UCBV":
+            share = fields["zeta"] * math.log(t) / number
+            return mean + math.sqrt(2 * variance * share) + 3 * fields["c"] * share
+        share = math.log(t - 1) / number
+        return mean + math.sqrt(share * min(0.25, variance + math.sqrt(2 * share)))
     if policy == "MOSS":
         share = (t if fields["horizon"] is None else fields["horizon"]) / (fields["arms"] * number)
         return sample_mean(count, reward) + math.sqrt(max(0.0, math.log(share)) / number)
@@ -175,8 +189,26 @@ def index(policy, count, state, t, reward, fields):
     return mean_index(count, t, reward, fields)
 
 
+def chances(policy, counts, t, reward, fields, first=None):
+    """Return the probability of each arm at round t; `first` is the first arm without a play, if there is one."""
+    arms = range(len(counts))
+    means = [sample_mean(counts[k], reward[k]) if plays(counts[k]) else 0.0 for k in arms]
+    best = max(arms, key=lambda k: means[k]) if first is None else first
+    if policy == "EpsilonGreedy":
+        c, d, epsilon = fields["c"], fields["d"], fields["epsilon"]
+        epsilon = min(1.0, c * len(counts) / (d**2 * t)) if epsilon is None else epsilon
+        return [epsilon / len(counts) + (1 - epsilon) * (k == best) for k in arms]
+    if first is not None:
+        return [float(k == first) for k in arms]
+    weights = [math.exp(mean / fields["temperature"]) for mean in means]
+    return [weight / math.fsum(weights) for weight in weights]
+
+
 def choose(policy, counts, states, t, reward, fields):
-    """Return the arm a policy plays at round t, where counts[k][s][s'] are the transitions seen of arm k."""
+    """Return the arm a policy plays at round t, where counts[k][s][s'] are the transitions seen of arm k.
+
+    Of a policy that plays by chance: the probability of each arm.
+    """
     if unknown := fields.keys() - DEFAULTS[policy].keys():
         raise ValueError(f"{policy} has no fields {sorted(unknown)}")
     if len(counts[0]) > 2 and policy not in ON_UNIT_REWARDS:
@@ -187,7 +219,14 @@ def choose(policy, counts, states, t, reward, fields):
         reward = unit_rewards(reward)
     for k in arms:
         if plays(counts[k]) == 0:
-            return k
+            return chances(policy, counts, t, reward, fields, first=k) if policy in BY_CHANCE else k
+    if policy in BY_CHANCE:
+        return chances(policy, counts, t, reward, fields)
+    if policy == "ExploreThenCommit":
+        if t <= fields["m"] * len(counts):
+            return (t - 1) % len(counts)
+        committed = [k for k in arms if plays(counts[k]) > fields["m"]]
+        return committed[0] if committed else max(arms, key=lambda k: sample_mean(counts[k], reward[k]))
     # Python's max and min return the first of equal values, which is the lowest arm.
     if policy == "UCB1Normal" and min(map(plays, counts)) < max(2, math.ceil(8 * math.log(t))):
         return min(arms, key=lambda k: plays(counts[k]))
@@ -237,7 +276,10 @@ def exact_law(policy, transition, reward, initial_state, horizon, /, **fields):
 
 
 def law_of_visits(choose, transition, counts, states, horizon):
-    """Return the probability of every final count of visits, where `choose(t)` reads the counts and states."""
+    """Return the probability of every final count of visits, where `choose(t)` reads the counts and states.
+
+    It returns an arm, or the probability of each.
+    """
     transition, law = np.asarray(transition, dtype=np.float64).tolist(), {}
 
     def walk(t, probability):
@@ -246,15 +288,16 @@ def law_of_visits(choose, transition, counts, states, horizon):
             key = tuple(number for count in counts for number in visits(count))
             law[key] = law.get(key, 0.0) + probability
             return
-        k = choose(t)
-        before = states[k]
-        for after, chance in enumerate(transition[k][before]):
-            if chance > 0:
-                counts[k][before][after] += 1
-                states[k] = after
-                walk(t + 1, probability * chance)
-                counts[k][before][after] -= 1
-                states[k] = before
+        chosen = choose(t)
+        for k, share in enumerate(chosen) if isinstance(chosen, list) else [(chosen, 1.0)]:
+            before = states[k]
+            for after, chance in enumerate(transition[k][before]):
+                if chance * share > 0:
+                    counts[k][before][after] += 1
+                    states[k] = after
+                    walk(t + 1, probability * share * chance)
+                    counts[k][before][after] -= 1
+                    states[k] = before
 
     walk(1, 1.0)
     return law

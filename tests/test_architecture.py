@@ -73,7 +73,7 @@ BELOW = {
         line.partition(":")
         for line in """\
 fast: extremes slow_paths random_bits jaxprs elementary comparisons batching on_demand compilation
-indices: index_arguments elimination start value subsidy relaxed record_rounds mixture
+indices: index_arguments elimination beta_priors start value subsidy relaxed record_rounds mixture
 decision_processes: evaluation best reaching
 confidence: bernoulli family row chain
 confidence/row: arithmetic tilt scaled_problem ball stationary_mean
@@ -132,8 +132,8 @@ DOORS = {
     "hidden lower_bound_instance markov piecewise poisson random_arms random_decision_process restarting restless "
     "rewards_table riverswim sinusoid two_state uniform",
     "families": "Bernoulli Exponential Family Gaussian Poisson TabledChains TwoStateChains chain_family",
-    "indices": "Mixture Relaxation WhittleIndices best_mixture gittins gittins_value relaxation rounds_to_record "
-    "whittle with_start",
+    "indices": "Mixture Relaxation WhittleIndices best_mixture gittins gittins_beta gittins_value relaxation "
+    "rounds_to_record whittle with_start",
     "live": "Choice History Player Report",
     "metrics": "Summary best_arms best_share constant_regret discounted_reward dynamic_regret external_regret "
     "internal_regret linear_share median_interval pair_regrets swap_regret "
@@ -143,8 +143,9 @@ DOORS = {
     "plot_pulls plot_regret",
     "policies": "DecentralisedDSEE MixtureKLUCB PrimalDualBwK RatioKLUCB "
     "IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle "
-    "ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCB1Normal UCB2 UCBSM Discounted "
-    "DiscountedThompson DiscountedUCB EmpiricalKLUCB Exp3 Exp3IX Exp3P Exp3S Exp4 Gittins GradientBandit Hedge "
+    "ALL Boltzmann CUSUM DMED DSEE EpsilonGreedy ExploreThenCommit GLR IMED IMEDMC KLUCB KLUCBMC MOSS MUCB RCA TVKLUCB "
+    "UCB1 UCB1Normal UCB1Tuned UCB2 UCBSM UCBV Discounted DiscountedThompson "
+    "DiscountedUCB EmpiricalKLUCB Exp3 Exp3IX Exp3P Exp3S Exp4 Gittins GradientBandit Hedge "
     "HiddenMyopic RegretMatching "
     "JointKLUCB KnownBreaks KnownProcess LPPriority Myopic Oracle PlugInGittins PosteriorGittins Rexp3 RoundRobinKLUCB "
     "SlidingWindowUCB Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief WhittleLastSeen Window WithDetector",
@@ -156,6 +157,7 @@ DOORS = {
 PUBLIC = """
 DecentralisedDSEE MixtureKLUCB PrimalDualBwK RatioKLUCB
 IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB
+Boltzmann EpsilonGreedy ExploreThenCommit UCB1Tuned UCBV
 KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCB1Normal UCB2 UCBSM Discounted DiscountedThompson DiscountedUCB EmpiricalKLUCB
 Declares Environment Exp3 Exp3IX Exp3P Exp3S Exp4 Family Feedback Gittins GradientBandit Hedge HiddenMyopic JointKLUCB
 KnownArms KnownBreaks KnownProcess LPPriority MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins

@@ -17,8 +17,10 @@ from jaxbandit import ALL, Oracle, Task, Uniform, two_state
 from jaxbandit.testing import check_policy
 
 # those that depend on more than counts and the round; the oracle of DMED is in test_independent.py, those of RCA and
-# DSEE are in test_restless_policies.py, that of UCB2 in test_ucb2.py
-OTHERS = ("DMED", "DSEE", "GradientBandit", "PosteriorGittins", "RCA", "Thompson", "ThompsonMC", "UCB2", "Uniform")
+# DSEE are in test_restless_policies.py, that of UCB2 in test_ucb2.py, those of Boltzmann and EpsilonGreedy in
+# test_greedy.py
+OTHERS = """Boltzmann DMED DSEE EpsilonGreedy GradientBandit PosteriorGittins RCA Thompson ThompsonMC UCB2
+Uniform""".split()
 DETERMINISTIC = [name for name in ALL if name not in OTHERS]
 
 
@@ -48,6 +50,7 @@ IMEDMC: exponent=0.5; exponent=0.2; gap=0.1; gap=1.0
 JointKLUCB: exploration=0.0; exploration=3.0, clock="arm"; clock="arm"
 PlugInGittins: discount=0.5, prior=3.0; discount=0.9, prior=0.2
 MOSS: horizon=300.0
+UCBV: zeta=0.5, c=0.2
 EmpiricalKLUCB: exploration=None; exploration=3.0
 """
 
@@ -143,6 +146,10 @@ RCA: L=-1.0
 DSEE: D=0.0
 UCB1: bonus=-1.0
 UCB2: alpha=0.0; alpha=1.0
+UCBV: zeta=-1.0; c=-1.0
+EpsilonGreedy: epsilon=1.5; epsilon=-0.1; c=0.0, d=0.5; d=0.0, c=1.0; d=1.5, c=1.0; d=0.5, epsilon=0.1, c=None
+ExploreThenCommit: m=0; m=2.5
+Boltzmann: temperature=0.0
 Thompson: a=0.0; b=1e-38
 ThompsonMC: leaving=0.0
 Oracle: means=[0.1, 0.2]
@@ -181,6 +188,9 @@ UCBSM: L=0.0
 RCA: L=0.0
 UCB1: bonus=0.0
 UCB2: alpha=1e-6
+UCBV: zeta=0.0, c=0.0
+EpsilonGreedy: epsilon=0.0; epsilon=1.0; c=1e-3, d=1.0
+Boltzmann: temperature=1e-30
 DSEE: D=1e-3
 MOSS: horizon=1e-3
 Thompson: a=1e-3, b=1e-3

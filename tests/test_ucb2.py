@@ -10,7 +10,6 @@ import pytest
 from against import check_same_arms
 
 from jaxbandit import UCB2, Feedback, UCB1Normal, bernoulli, environments, simulate, two_state
-from jaxbandit.policies.means.ucb1_normal import squared_differences
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
 NO_TABLE = jnp.zeros((2, 0))
@@ -99,7 +98,7 @@ def test_ucb1_normal_keeps_the_digits_of_a_variance():
         return policy.update(state, Feedback(here, here, here, paid[None], t)), None
 
     state, _ = jax.lax.scan(following, policy.init(NO_TABLE), (jnp.arange(1, 3001, dtype=jnp.int32), rewards))
-    assert float(squared_differences(state)[0]) == pytest.approx(3000 * rewards.astype(float).var(), rel=1e-4)
+    assert float(state.squared_differences()[0]) == pytest.approx(3000 * rewards.astype(float).var(), rel=1e-4)
 
 
 def test_ucb1_normal_needs_no_scale():

@@ -109,10 +109,11 @@ MADE_OF_ARMS = {  # how to make the policies that know the arms
     "KnownProcess": lambda: jaxbandit.KnownProcess.of(PROCESS),
     "Oracle": lambda: jaxbandit.Oracle(TWO.means()),
 }
-MADE_OF_NUMBERS = {  # how to make the policies for arms that change, most of which need to be told a number
+MADE_OF_NUMBERS = {  # how to make the policies for arms that change, and others that need to be told a number
     "DiscountedUCB": lambda: jaxbandit.DiscountedUCB(0.9),
     "SlidingWindowUCB": lambda: jaxbandit.SlidingWindowUCB(100),
     "DiscountedThompson": lambda: jaxbandit.DiscountedThompson(0.9),
+    "ExploreThenCommit": lambda: jaxbandit.ExploreThenCommit(10),
     "Exp3": lambda: jaxbandit.Exp3(0.1),
     "Exp3IX": jaxbandit.Exp3IX,
     "Exp3P": lambda: jaxbandit.Exp3P(horizon=1e5, delta=0.1),

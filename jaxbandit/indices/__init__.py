@@ -1,7 +1,8 @@
-"""Gittins and Whittle indices of known chains, the relaxed problem and the best mixture of arms that cost, in float64
-on the host; helpers for discounted rewards; others may take all that is listed, and `subsidy.whittle_of` and
-`relaxed.relaxation_of`, of `KnownArms`."""
+"""Gittins and Whittle indices of known chains, Gittins indices of Beta priors, the relaxed problem and the best mixture
+of arms that cost, in float64 on the host; helpers for discounted rewards; others may take all that is listed, and
+`subsidy.whittle_of` and `relaxed.relaxation_of`, of `KnownArms`."""
 
+from jaxbandit.indices.beta_priors import gittins_beta
 from jaxbandit.indices.elimination import gittins
 from jaxbandit.indices.mixture import Mixture, best_mixture
 from jaxbandit.indices.record_rounds import rounds_to_record
@@ -16,6 +17,7 @@ __all__ = [
     "WhittleIndices",
     "best_mixture",
     "gittins",
+    "gittins_beta",
     "gittins_value",
     "relaxation",
     "rounds_to_record",

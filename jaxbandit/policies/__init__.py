@@ -22,9 +22,11 @@ from jaxbandit.policies.changing.high_probability import Exp3IX, Exp3P
 from jaxbandit.policies.changing.tsallis import TsallisINF
 from jaxbandit.policies.changing.with_detector import WithDetector
 from jaxbandit.policies.means.baselines import Oracle, Uniform
+from jaxbandit.policies.means.boltzmann import Boltzmann
 from jaxbandit.policies.means.dmed import DMED
 from jaxbandit.policies.means.empirical_kl_ucb import EmpiricalKLUCB
 from jaxbandit.policies.means.gradient import GradientBandit
+from jaxbandit.policies.means.greedy import EpsilonGreedy, ExploreThenCommit
 from jaxbandit.policies.means.imed import IMED
 from jaxbandit.policies.means.kl_ucb import KLUCB, RoundRobinKLUCB
 from jaxbandit.policies.means.moss import MOSS
@@ -32,6 +34,7 @@ from jaxbandit.policies.means.thompson import DiscountedThompson, Thompson
 from jaxbandit.policies.means.ucb import UCB1, UCBSM
 from jaxbandit.policies.means.ucb1_normal import UCB1Normal
 from jaxbandit.policies.means.ucb2 import UCB2
+from jaxbandit.policies.means.variance_ucb import UCBV, UCB1Tuned
 from jaxbandit.policies.parts import memory as memory
 from jaxbandit.policies.parts.forgetting import Discounted, Window
 from jaxbandit.policies.processes.imed_rl import IMEDRL
@@ -57,6 +60,7 @@ from jaxbandit.policies.spending.ratio_kl_ucb import RatioKLUCB
 
 __all__ = [
     "ALL",
+    "Boltzmann",
     "CUSUM",
     "DMED",
     "DSEE",
@@ -65,11 +69,13 @@ __all__ = [
     "DiscountedThompson",
     "DiscountedUCB",
     "EmpiricalKLUCB",
+    "EpsilonGreedy",
     "Exp3",
     "Exp3IX",
     "Exp3P",
     "Exp3S",
     "Exp4",
+    "ExploreThenCommit",
     "GLR",
     "Gittins",
     "GradientBandit",
@@ -108,8 +114,10 @@ __all__ = [
     "TsallisINF",
     "UCB1",
     "UCB1Normal",
+    "UCB1Tuned",
     "UCB2",
     "UCBSM",
+    "UCBV",
     "UCBVI",
     "UCRL2",
     "UCRL2B",
@@ -134,6 +142,8 @@ ALL: dict[str, type[Policy]] = {
         UCB1,
         UCB2,
         UCB1Normal,
+        UCB1Tuned,
+        UCBV,
         IMED,
         IMEDMC,
         JointKLUCB,
@@ -143,6 +153,8 @@ ALL: dict[str, type[Policy]] = {
         Thompson,
         ThompsonMC,
         GradientBandit,
+        EpsilonGreedy,
+        Boltzmann,
         RCA,
         DSEE,
         PlugInGittins,
