@@ -12,6 +12,7 @@ from jaxbandit import (
     environments,
     families,
     indices,
+    live,
     metrics,
     named_problems,
     policies,
@@ -201,6 +202,7 @@ __all__ = [
     "hidden",
     "indices",
     "initial_carry",
+    "live",
     "load_sweep",
     "markov",
     "metrics",
@@ -223,7 +225,7 @@ __all__ = [
 ]
 
 _rooms = bounds, chains, confidence, divergences, environments, families, indices, metrics, policies, stress, testing
-for _room in (*_rooms, decision_processes, named_problems, policies.memory):
+for _room in (*_rooms, decision_processes, live, named_problems, policies.memory):
     vars(_room)["__dir__"] = _room.__all__.copy  # completion shows public names, not imports
 
 

@@ -62,11 +62,19 @@ def calls(group: str) -> dict[str, Call]:
             room, _, method = name.split(" ")[0].partition(".")
             function = getattr(result(), method) if room == "Result" else attrgetter(name.split(" ")[0])(jaxbandit)
             arguments = eval(f"dict({text})", globals())
-            errors = (OSError,) if arguments.keys() & {"path", "folder", "data"} else ()
+            errors = (OSError,) if arguments.keys() & {"path", "folder", "data", "store"} else ()
             errors += (AssertionError,) * (room == "testing")
             called = partial(eval(use, globals()), function)
             answer[name] = Call(called, arguments, errors, room in ("divergences", "confidence"))
     return answer
+
+
+@cache
+def played() -> Any:
+    """The history of a player."""
+    player = jaxbandit.live.Player(UCB1(), ["a", "b"], states={"no": 0.0, "yes": 1.0})
+    player.learn(player.choose().id, "yes")
+    return player.history()
 
 
 def plain(function: Any, **given: Any) -> Any:

@@ -60,7 +60,8 @@ known_arms members planning probabilities quantiles sums wrapping
 results: arguments base interruption metrics texts
 simulation: arguments base cores fast feedback interruption members pytrees results selection sums version wrapping
 sweeps: arguments interruption results simulation
-plotting: arguments bounds metrics results
+live: arguments base confidence interruption members selection simulation version
+plotting: arguments bounds live metrics results
 stress: arguments base environments families interruption members metrics policies simulation sweeps texts
 testing: arguments base environments members selection simulation sums""".splitlines()
     )
@@ -82,7 +83,7 @@ planning: rows iteration induction subsidies
 metrics: summaries counts regrets shares swaps
 named_problems: named_arms look_up budgets changing processes entries
 families: independent tilting two_state table of_chains
-plotting: ticks common curves settings
+plotting: ticks common curves settings live_plays
 results: display file named_axes result
 simulation: chance delayed dynamic_regret rounds asking telling plan tiles progress chunks loop
 simulation/asking: user_code tracing recording contracts declared request
@@ -90,7 +91,8 @@ simulation/telling: free_memory fingerprint
 environments: rested independent restless_bandits changing processes spending
 policies: parts means chains restless changing processes spending
 stress: spaces changing_space trials preparation survey failure_search
-sweeps: files storage reading tasks grids sweep_loop""".splitlines()
+sweeps: files storage reading tasks grids sweep_loop
+live: real_arms position log_file summary_table history player""".splitlines()
     )
 }
 # what the `__init__` of a room says that others may take beside the names in its `__all__`: a module, or a name in one
@@ -103,8 +105,8 @@ OFFERED = {
     "results": {"display.stopped", "display.variant_names", "file.whole_file", "named_axes", "result.join_times"},
     "simulation": {"loop.pieces", "progress"},
     "simulation/asking": {
-        *["contracts.check_contract", "contracts.check_declares", "contracts.check_task", "request.Request"],
-        *["request.check", "tracing.Size", "tracing.environment_program", "tracing.policy_program"],
+        *["contracts.check_contract", "contracts.check_declares", "contracts.check_leaves", "contracts.check_task"],
+        *["request.Request", "request.check", "tracing.Size", "tracing.environment_program", "tracing.policy_program"],
     },
     "simulation/telling": {"fingerprint", "free_memory.check_memory"},
 }
@@ -131,11 +133,13 @@ DOORS = {
     "families": "Bernoulli Exponential Family Gaussian Poisson TabledChains TwoStateChains chain_family",
     "indices": "Mixture Relaxation WhittleIndices best_mixture gittins gittins_value relaxation rounds_to_record "
     "whittle with_start",
+    "live": "Choice History Player Report",
     "metrics": "Summary best_arms best_share constant_regret discounted_reward dynamic_regret external_regret "
     "internal_regret linear_share median_interval pair_regrets swap_regret "
     "paired_difference pseudo_regret realised_regret regret regret_name summary",
     "named_problems": "Atlas NamedProblem atlas",
-    "plotting": "COLOURS curve_style plot_batches plot_distribution plot_heatmap plot_parameter plot_pulls plot_regret",
+    "plotting": "COLOURS curve_style plot_batches plot_distribution plot_heatmap plot_history plot_parameter "
+    "plot_pulls plot_regret",
     "policies": "DecentralisedDSEE MixtureKLUCB PrimalDualBwK RatioKLUCB "
     "IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle "
     "ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCB1Normal UCB2 UCBSM Discounted "
@@ -156,9 +160,9 @@ Declares Environment Exp3 Exp3IX Exp3P Exp3S Exp4 Family Feedback Gittins Gradie
 KnownArms KnownBreaks KnownProcess LPPriority MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins
 RegretMatching Result Rexp3 RoundRobinKLUCB SlidingWindowUCB StoppedWarning Task Thompson ThompsonMC TsallisINF
 Uniform Whittle WhittleBelief WhittleLastSeen Window WithDetector advance atlas bernoulli bounds chains confidence
-decision_processes divergences environments families gaussian grid hidden indices initial_carry load_sweep markov
-metrics per_arm play_round poisson pytree random_arms restless run_keys simulate static stress sweep testing to_xarray
-top_arms two_state use_all_cores
+decision_processes divergences environments families gaussian grid hidden indices initial_carry live load_sweep
+markov metrics per_arm play_round poisson pytree random_arms restless run_keys simulate static stress sweep testing
+to_xarray top_arms two_state use_all_cores
 """.split()
 
 

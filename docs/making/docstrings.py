@@ -12,8 +12,8 @@ from typing import Any
 import jaxbandit
 
 ROOMS = """
-bounds chains confidence decision_processes divergences environments families indices metrics named_problems plotting
-policies policies.parts.memory stress testing
+bounds chains confidence decision_processes divergences environments families indices live metrics named_problems
+plotting policies policies.parts.memory stress testing
 """.split()
 MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#|$~^&])")
 RST = re.compile(r"([\\*|]|_(?!\w))")

@@ -2,6 +2,7 @@
 
 from jaxbandit.plotting.common import COLOURS, MARKERS, curve_style
 from jaxbandit.plotting.curves import plot_batches, plot_distribution, plot_pulls, plot_regret
+from jaxbandit.plotting.live_plays import plot_history
 from jaxbandit.plotting.settings import plot_heatmap, plot_parameter
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "plot_batches",
     "plot_distribution",
     "plot_heatmap",
+    "plot_history",
     "plot_parameter",
     "plot_pulls",
     "plot_regret",

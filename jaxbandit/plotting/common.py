@@ -181,9 +181,14 @@ def _wrapped(title: str, inches: float) -> str:
 
 
 def finish(ax: Axes, result: Result, title: str, legend: Literal["best", "upper left"] = "best") -> Axes:
-    """Title, grid, numbers and legend; the title says if the result was stopped, a long legend goes below the axes."""
+    """Title, grid, numbers and legend; the title says if the result was stopped."""
+    return decorated(ax, [title, stopped(result)], legend)
+
+
+def decorated(ax: Axes, titles: Sequence[str], legend: Literal["best", "upper left"] = "best") -> Axes:
+    """Title, grid, numbers and legend; a long legend goes below the axes."""
     inches = ax.bbox.width / ax.figure.dpi
-    lines = [_wrapped(line, inches) for line in (title, stopped(result)) if line]
+    lines = [_wrapped(line, inches) for line in titles if line]
     ax.set_title("\n".join(lines), fontsize="medium")
     ax.grid(True, which="major", alpha=0.25)
     ax.spines[["top", "right"]].set_visible(False)

@@ -6,7 +6,7 @@ puts all together.
 
 Sweeps take `request.Request` and `request.check`; the public checks take `contracts.check_contract`,
 `contracts.check_declares`, `contracts.check_task`, `tracing.Size`, `tracing.environment_program` and
-`tracing.policy_program`.
+`tracing.policy_program`; the player takes `contracts.check_leaves` and `contracts.check_task`.
 """
 
 __all__: list[str] = []

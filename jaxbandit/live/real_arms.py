@@ -1,0 +1,183 @@
+"""The arms of an application: their names, their states, and what an answer says of them."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxbandit.arguments import LARGEST, as_floats, excerpt, finite, list_of, number
+from jaxbandit.base import Range, Task
+from jaxbandit.simulation.asking.contracts import check_task
+
+UNKNOWN = "leave a play whose outcome is not known open"
+
+
+class RealArms:
+    """The arms as the `validate` of a policy sees them: rested arms whose laws are unknown.
+
+    Fields: `names` of the arms; `states`, the names of the states of each arm, or None if rewards are real numbers;
+    `reward` [K, S] float64, or None; `reward_range`; `arms`, the number K.
+    """
+
+    def __init__(self, names: Iterable[str], states: Any, rewards: Any) -> None:
+        self.names = _names("arms", names)
+        self.arms = len(self.names)
+        self.states: list[list[str]] | None = None
+        self.reward: np.ndarray | None = None
+        self.added: list[list[Any]] = []  # the arguments of `with_arm` of the arms that were added
+        if (states is None) == (rewards is None):
+            raise ValueError("states: give either states={'name': reward, ..} or rewards=(low, high), not both")
+        if states is None:
+            self.reward_range = _range(rewards)
+        else:
+            self.states, self.reward = _table(self.names, states)
+            self.reward_range = float(self.reward.min()), float(self.reward.max())
+
+    def with_arm(self, name: str, states: list[str] | None, rewards: list[float] | None) -> RealArms:
+        """These arms and one more, with these states and their rewards."""
+        more = copy.copy(self)
+        more.names, more.arms = [*self.names, name], self.arms + 1
+        more.added = [*self.added, [name, states, rewards]]
+        if self.reward is not None and self.states is not None and states is not None and rewards is not None:
+            row = np.append(rewards, np.full(self.reward.shape[1] - len(rewards), rewards[0]))
+            more.states, more.reward = [*self.states, states], np.vstack([self.reward, row])
+            more.reward_range = float(more.reward.min()), float(more.reward.max())
+        return more
+
+    def new_arm(self, name: Any, states: Any) -> list[Any]:
+        """The arguments of `with_arm` for a new arm, checked; by default it has the states of all others."""
+        _names("arm", [name])
+        if self.states is None or self.reward is None:
+            if states is not None:
+                raise ValueError("states: the arms have none; leave it out")
+            return [name, None, None]
+        if states is None:
+            rows = {(tuple(names), tuple(row)) for names, row in zip(self.states, self.reward.tolist(), strict=True)}
+            if len(rows) > 1:
+                raise ValueError("states: missing; the arms have different states, so give those of the new arm")
+            return [name, self.states[0], self.reward[0, : len(self.states[0])].tolist()]
+        (names,), rewards = _table([name], {name: states})
+        if len(names) > self.reward.shape[1]:
+            raise ValueError(f"states: {len(names)} states; the arms have {self.reward.shape[1]} at most")
+        return [name, names, rewards[0].tolist()]
+
+    def means(self) -> np.ndarray:
+        """[K] NaN, because nobody knows them."""
+        return np.full(self.arms, np.nan)
+
+    @property
+    def table(self) -> np.ndarray:
+        """[K, S], or [K, 0] if rewards are real numbers: the argument of the policy's `init`."""
+        return np.zeros((self.arms, 0)) if self.reward is None else self.reward
+
+    def described(self) -> dict[str, Any]:
+        """The arms in JSON."""
+        return {
+            "arms": self.names,
+            "states": self.states,
+            "rewards": list(self.reward_range) if self.reward is None else self.reward.tolist(),
+        }
+
+    def arm(self, argument: str, name: Any) -> int:
+        """The number of the arm with this name."""
+        if not isinstance(name, str) or name not in self.names:
+            raise ValueError(f"{argument}: {excerpt(name)} is not an arm; the arms are {excerpt(self.names)}")
+        return self.names.index(name)
+
+    def outcome(self, arm: int, state: Any, reward: Any) -> tuple[int, float]:
+        """The state that an answer says, and its reward in the default float type; state 0 if rewards are numbers."""
+        if self.reward is None or self.states is None:
+            if state is not None:
+                raise ValueError(f"state: {excerpt(state)}; the arms have no states, give reward=..")
+            low, high = self.reward_range
+            try:
+                paid = number("reward", reward, max(low, -LARGEST), min(high, LARGEST))
+            except ValueError as error:
+                raise ValueError(f"{error}; {UNKNOWN}") from None
+            return 0, float(jnp.result_type(float).type(paid))
+        row, names = self.reward[arm].astype(jnp.result_type(float)), self.states[arm]
+        place = None
+        if state is not None:
+            if not isinstance(state, str) or state not in names:
+                raise ValueError(
+                    f"state: {excerpt(state)} is not a state of arm {self.names[arm]!r}; its states are "
+                    f"{excerpt(names)}; {UNKNOWN}"
+                )
+            place = names.index(state)
+        if reward is not None:
+            paying = self._paying(arm, row[: len(names)], reward)
+            if place is None and len(paying) > 1:
+                raise ValueError(f"reward: {reward} is paid by {[names[n] for n in paying]}; name the state")
+            place = paying[0] if place is None else place
+            if place not in paying:
+                raise ValueError(f"reward: {reward}, and state {names[place]!r} pays {row[place]}; correct one")
+        if place is None:
+            raise ValueError(f"state: None; name one of {excerpt(names)}, or give reward=..; {UNKNOWN}")
+        return place, float(row[place])
+
+    def _paying(self, arm: int, row: np.ndarray, reward: Any) -> list[int]:
+        """The states of the arm that pay the reward."""
+        try:
+            paid = number("reward", reward)
+        except ValueError as error:
+            raise ValueError(f"{error}; {UNKNOWN}") from None
+        paying: list[int] = np.flatnonzero(row == row.dtype.type(paid)).tolist()
+        if not paying:
+            raise ValueError(
+                f"reward: {reward}; no state of arm {self.names[arm]!r} pays it, they pay {excerpt(row.tolist())}; for "
+                "real numbers make the player with rewards=(low, high)"
+            )
+        return paying
+
+
+def check_plays(policy: Any, arms: RealArms, plays: int = 1) -> None:
+    """Raise ValueError unless the policy can play so many of these arms a round."""
+    check_task("policy", policy, Task(arms, plays, name="the player"))
+    state = jax.eval_shape(policy.init, jax.ShapeDtypeStruct(arms.table.shape, float))
+    if arms.reward is None and any(0 in leaf.shape for leaf in jax.tree.leaves(state)):
+        raise ValueError(f"policy: {type(policy).__name__} needs states; give states={{'name': reward, ..}}")
+
+
+def _names(argument: str, names: Any) -> list[str]:
+    """The names, as a list of distinct texts."""
+    listed = list_of(argument, names)
+    if not listed or not all(isinstance(name, str) and name for name in listed):
+        raise ValueError(f"{argument}: {excerpt(names)} is not a list of names, such as ['red', 'green']")
+    if len(set(listed)) < len(listed):
+        raise ValueError(f"{argument}: {excerpt(listed)} names one twice")
+    return listed
+
+
+def _range(rewards: Any) -> Range:
+    """The least and the largest reward."""
+    ends = as_floats("rewards", rewards)
+    if ends.shape != (2,) or not ends[0] < ends[1]:
+        raise ValueError(f"rewards: {excerpt(rewards)} is not (low, high), such as (0, 1) or (-math.inf, math.inf)")
+    return float(ends[0]), float(ends[1])
+
+
+def _table(arms: list[str], states: Any) -> tuple[list[list[str]], np.ndarray]:
+    """The names of the states of each arm, and their rewards [K, S].
+
+    An arm with fewer states than another one gets some that it never shows, which pay what its first state pays.
+    """
+    if not isinstance(states, Mapping) or not states:
+        raise ValueError(f"states: {excerpt(states)} is not a dict of rewards, such as {{'ignored': 0, 'clicked': 1}}")
+    if not any(isinstance(value, Mapping) for value in states.values()):
+        states = dict.fromkeys(arms, states)
+    if set(states) != set(arms) or not all(isinstance(value, Mapping) and value for value in states.values()):
+        raise ValueError(
+            f"states: {excerpt(list(states))} is neither one dict of rewards nor a dict of them for each arm, "
+            f"which are {excerpt(arms)}"
+        )
+    names = [_names("states", states[arm]) for arm in arms]
+    rows = [finite("states", [states[arm][name] for name in states[arm]]) for arm in arms]
+    most = max(map(len, rows))
+    if any(row.ndim != 1 for row in rows):
+        raise ValueError("states: the reward of a state is one number")
+    return names, np.array([np.append(row, np.full(most - len(row), row[0])) for row in rows])

@@ -1,0 +1,65 @@
+"""What a player reports of its arms."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxbandit.base import described
+from jaxbandit.confidence import kl_lower, kl_upper
+from jaxbandit.live.position import Position
+
+
+@described
+class Report(NamedTuple):
+    """Plays and mean rewards of the arms of a player; its text is a table.
+
+    The interval of an arm holds its mean after all numbers of answers together with probability 1 - level, if its
+    rewards are independent and lie in their range: with n answers, Chernoff's bound with the radius
+    log(2 n (n + 1) / level) / n, whose error probabilities add up to the level. It does not hold for Markov arms.
+
+    Fields:
+      arms: [K] names.
+      plays: [K], how often each was chosen.
+      answers: [K], how many of these were learned.
+      open: [K], how many have no answer yet.
+      mean: [K], mean reward of the answers; NaN without one.
+      low: [K], the lower end of its interval; NaN if rewards have no finite range.
+      high: [K], the upper end.
+    """
+
+    arms: list[str]
+    plays: np.ndarray
+    answers: np.ndarray
+    open: np.ndarray
+    mean: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+    def __str__(self) -> str:
+        width = max(len("arm"), *map(len, self.arms))
+        lines = [f"{'arm':{width}}  {'plays':>9}  {'answers':>9}  {'open':>6}  {'mean':>9}  interval"]
+        for k, name in enumerate(self.arms):
+            interval = "" if np.isnan(self.low[k]) else f"[{self.low[k]:.4g}, {self.high[k]:.4g}]"
+            mean = "" if np.isnan(self.mean[k]) else f"{self.mean[k]:.4g}"
+            counts = f"{self.plays[k]:>9,}  {self.answers[k]:>9,}  {self.open[k]:>6,}"
+            lines.append(f"{name:{width}}  {counts}  {mean:>9}  {interval}".rstrip())
+        return "\n".join(lines)
+
+
+def report(position: Position, level: float) -> Report:
+    """The report of a position."""
+    arms, (least, most) = position.arms, position.arms.reward_range
+    plays, answers = (np.array([row[n] for row in position.totals]) for n in (0, 1))
+    waiting = np.array([sum(choice.arm == name for choice in position.open.values()) for name in arms.names])
+    mean = np.array([row[2] if row[1] else np.nan for row in position.totals])
+    low, high = np.full((2, arms.arms), np.nan)
+    if np.isfinite([least, most]).all() and least < most:
+        n = np.maximum(answers, 1)
+        radius = np.log(2.0 * n * (n + 1) / level) / n
+        share = np.where(answers > 0, np.clip((mean - least) / (most - least), 0, 1), 0.5)
+        ends = [np.asarray(bound(share, radius), float) for bound in (kl_lower, kl_upper)]
+        low, high = (np.where(answers > 0, least + (most - least) * end, outer)
+                     for end, outer in zip(ends, (least, most)))  # fmt: skip
+    return Report(list(arms.names), plays, answers, waiting, mean, low, high)

@@ -1,0 +1,447 @@
+"""A player for real arms: against a plain loop, after kills, with damaged files, and with two processes."""
+
+import json
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+import time
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from live_child import ARMS, STATES, player
+
+import jaxbandit
+from jaxbandit import Feedback, members
+from jaxbandit.live import Choice, Player, log_file
+from jaxbandit.live.position import Position
+
+TABLE = np.array([[0.0, 1.0]] * 3)
+NUMBERS = np.zeros((3, 0))
+CHILD = Path(__file__).with_name("live_child.py")
+
+
+def events(store):
+    """The events of a file, read without the package."""
+    connection = sqlite3.connect(store)
+    rows = [json.loads(text) for (text,) in connection.execute("SELECT event FROM events ORDER BY n")]
+    connection.close()
+    return rows
+
+
+class Loop:
+    """A plain loop of `init`, `scores` and `update`; its feedback is that of the order of the answers."""
+
+    def __init__(self, policy, table=TABLE, seed=0):
+        self.policy, self.key = policy, jax.random.key(seed)
+        self.scores, self.update = jax.jit(policy.scores), jax.jit(policy.update)
+        probabilities = members.probabilities(policy)
+        self.probabilities = probabilities and jax.jit(probabilities)
+        self.state, self.t, self.last, self.chances = policy.init(jnp.asarray(table, float)), 0, [0] * 3, {}
+
+    def choose(self, plays=1):
+        self.t += 1
+        scores, self.state = self.scores(jax.random.fold_in(self.key, self.t), self.state, jnp.int32(self.t))
+        arms = jaxbandit.top_arms(scores, plays)
+        if self.probabilities is not None:
+            self.chances[self.t] = self.probabilities(self.state, jnp.int32(self.t))[arms]
+        return arms.tolist(), self.t
+
+    def learn(self, t, arm, state, reward):
+        one = partial(jnp.array, dtype=jnp.int32)
+        feedback = Feedback(one([arm]), one([self.last[arm]]), one([state]), jnp.array([reward], float), jnp.int32(t))
+        self.state = self.update(self.state, feedback._replace(chances=self.chances.get(t)))
+        self.last[arm] = state
+
+
+def same_bits(state, other):
+    assert jax.tree.structure(state) == jax.tree.structure(other)
+    for one, two in zip(jax.tree.leaves(state), jax.tree.leaves(other)):
+        assert one.dtype == two.dtype and np.asarray(one).tobytes() == np.asarray(two).tobytes()
+
+
+def state_of(one):
+    one.open  # noqa: B018 (it reads what other processes appended)
+    return one._position.state
+
+
+def check_log(one, store):
+    """The arms in the file are those of a plain loop that never stopped, and so is the player's state."""
+    loop, rounds = Loop(jaxbandit.IMEDMC()), {}
+    for kind, *rest in events(store):
+        if kind == "choose":
+            t, first, arms, *_ = rest
+            assert loop.choose() == (arms, t)
+            rounds[first] = t
+        else:
+            number, arm, state, reward = rest
+            loop.learn(rounds[number], arm, state, reward)
+    same_bits(state_of(one), loop.state)
+
+
+@pytest.mark.parametrize("store", [None, "a.sqlite"])
+@pytest.mark.parametrize("policy", [jaxbandit.UCB1(), jaxbandit.IMEDMC(), jaxbandit.Thompson(), jaxbandit.Exp3(0.1)])
+def test_a_player_is_a_plain_loop(policy, store, tmp_path):
+    """Answers out of order and some rounds late; from round 40 on, another player of the same file."""
+    path, chance = store and tmp_path / store, random.Random(0)
+    one, loop, waiting = player(path, policy), Loop(policy), []
+    for t in range(1, 61):
+        if store and t == 40:
+            one.close()
+            one = player(path, policy)
+        choice, (arms, _) = one.choose(), loop.choose()
+        assert (choice.id, choice.round, ARMS.index(choice.arm)) == (t - 1, t, arms[0])
+        expected = loop.chances.get(t)
+        assert choice.probability == (None if expected is None else float(expected[0]))
+        waiting.append(choice)
+        if len(waiting) > 5:
+            answered, state = waiting.pop(chance.randrange(5)), chance.randrange(2)
+            one.learn(answered.id, list(STATES)[state])
+            loop.learn(answered.round, ARMS.index(answered.arm), state, float(state))
+    history = one.history()
+    assert history.round.tolist() == list(range(1, 61)) and history.time[-1] == choice.time
+    assert np.bincount(history.arm, minlength=3).tolist() == one.report().plays.tolist()
+    assert [choice.id for choice in waiting] == np.flatnonzero(history.learned < 0).tolist()
+    assert history.reward[history.learned.argmax()] == history.state[history.learned.argmax()] == state
+    np.testing.assert_array_equal(history.probability, [loop.chances.get(t, [np.nan])[0] for t in range(1, 61)])
+    assert one.open == waiting and all(isinstance(choice, Choice) for choice in one.open)
+    same_bits(state_of(one), loop.state)
+
+
+def test_numbers_and_several_plays():
+    policy = jaxbandit.UCB1()
+    one, loop = Player(policy, ARMS, rewards=(-2, 5), key=jax.random.key(3)), Loop(policy, NUMBERS, 3)
+    draw = np.random.default_rng(0)
+    for _ in range(20):
+        choices, (arms, t) = one.choose(plays=2), loop.choose(2)
+        assert [ARMS.index(choice.arm) for choice in choices] == arms and {choice.round for choice in choices} == {t}
+        rewards = draw.normal(size=2).clip(-2, 5)
+        one.learn({choice.id: reward for choice, reward in zip(choices, rewards)})
+        for arm, reward in zip(arms, rewards):
+            loop.learn(t, arm, 0, reward)
+    same_bits(state_of(one), loop.state)
+    report = one.report()
+    assert report.plays.sum() == report.answers.sum() == 40 and not report.open.any()
+    assert (report.low < report.mean).all() and (report.mean < report.high).all() and "green" in str(report)
+
+
+def refuses(one, message, call):
+    """The call raises ValueError, and stores nothing."""
+    before = one.report().answers.tolist(), len(one.open), one._position.n
+    with pytest.raises(ValueError, match=message):
+        call()
+    assert before == (one.report().answers.tolist(), len(one.open), one._position.n)
+
+
+def test_wrong_answers_are_refused_by_name():
+    one = player(None)
+    first, second = one.choose(), one.choose()
+    one.learn(first.id, "clicked")
+    one.learn(first.id, "clicked")  # the same answer again is no error
+    one.learn({first.id: "clicked"})
+    one.learn(first.id, reward=1)
+    assert one.report().answers.sum() == 1
+    refuses(one, "^id: 0 was answered with 'clicked'", lambda: one.learn(first.id, "ignored"))
+    for number in (7, -1, "0", None, True):
+        refuses(one, "^id: ", lambda number=number: one.learn(number, "clicked"))
+    refuses(one, "^state: 'bought' is not a state of arm", lambda: one.learn(second.id, "bought"))
+    for reward in (0.37, np.nan, np.inf):
+        refuses(one, "^reward: ", lambda reward=reward: one.learn(second.id, reward=reward))
+    refuses(one, "^reward: 0, and state 'clicked' pays 1", lambda: one.learn(second.id, "clicked", reward=0))
+    refuses(one, "^state: None; name one of", lambda: one.learn(second.id))
+    refuses(one, "^id: 9 is unknown", lambda: one.learn({second.id: "clicked", 9: "clicked"}))
+    refuses(one, "^offered: 'pink' is not an arm; the arms are", lambda: one.choose(offered=["pink"]))
+    numbers = Player(jaxbandit.UCB1(), ARMS, rewards=(0, 10))
+    choice = numbers.choose()
+    for reward in (np.nan, 11, None, "1"):
+        refuses(numbers, "^reward: .*leave a play", lambda reward=reward: numbers.learn(choice.id, reward=reward))
+    refuses(numbers, "^state: 'clicked'; the arms have no states", lambda: numbers.learn(choice.id, "clicked"))
+
+
+def test_wrong_players_are_refused_by_name():
+    for message, arguments in {
+        "^arms: .* names one twice": {"arms": ["a", "a"]},
+        "^arms: 'red' is not a list": {"arms": "red"},
+        "^states: give either": {"rewards": (0, 1)},
+        "^states: .* neither": {"states": {"red": {"a": 0}, "b": 1}},
+        "^states: NaN": {"states": {"a": np.nan, "b": 1}},
+        "^rewards: ": {"states": None, "rewards": (1, 0)},
+        "^policy: IMEDMC needs ": {"states": None, "rewards": (0, 1)},
+        "^policy: .*decision processes": {"policy": jaxbandit.PSRL()},
+        "^key: ": {"key": -1},
+        "^snapshot: ": {"snapshot": 0},
+    }.items():
+        with pytest.raises(ValueError, match=message):
+            Player(**{"policy": jaxbandit.IMEDMC(), "arms": ARMS, "states": STATES} | arguments)
+
+
+def test_states_of_each_arm():
+    """Arms with other names and numbers of states; an answer names a state of its own arm."""
+    states = {"small": {"no": 0.0, "yes": 1.0}, "large": {"nothing": 0.0, "one": 0.5, "two": 1.0}}
+    one = Player(jaxbandit.UCB1(), states, states=states)
+    small, large = one.choose(plays=2)
+    refuses(one, "^state: 'two' is not a state of arm 'small'", lambda: one.learn(small.id, "two"))
+    one.learn({large.id: "two", small.id: 1.0})
+    assert one._position.last == [1, 2]
+
+
+def test_forgotten_plays_and_retired_arms(tmp_path):
+    store = tmp_path / "a.sqlite"
+    one = player(store, jaxbandit.UCB1())
+    first, second, *_ = one.choose(plays=3)
+    assert one.forget(older_than=timedelta(hours=1)) == [] and len(one.open) == 3
+    one.learn(second.id, "clicked")
+    assert [choice.id for choice in one.forget(older_than=0)] == [0, 2]
+    refuses(one, "^id: 0 was forgotten", lambda: one.learn(first.id, "clicked"))
+    assert one.choose(offered=["blue", "red"]).arm == "red"
+    one.retire("red")
+    one.retire("red")
+    assert {choice.arm for choice in one.choose(plays=2)} == {"green", "blue"}
+    refuses(one, "^offered: 2 arms that are not retired", lambda: one.choose(plays=3))
+    one.retire("blue")
+    refuses(one, "^arm: 'green' is the last", lambda: one.retire("green"))
+    state = state_of(one)
+    one.close()
+    again = player(store, jaxbandit.UCB1())
+    assert again.history().forgotten.tolist() == [True, False, True, False, False, False]
+    assert again.choose().arm == "green" and [choice.round for choice in again.open] == [2, 3, 3, 4]
+    same_bits(state, player(store, jaxbandit.UCB1())._position.state)
+    random_policy = player(None, jaxbandit.Exp3(0.1))
+    refuses(random_policy, "^offered: Exp3 chooses by chance", lambda: random_policy.choose(offered=["red"]))
+
+
+@pytest.mark.parametrize("policy", [jaxbandit.UCB1(), jaxbandit.KLUCB(), jaxbandit.IMEDMC()])
+def test_an_arm_that_comes_later(policy, tmp_path):
+    """The policy's state is that of a player that had the arm from the beginning, and was not offered it."""
+    store, all_arms, chance = tmp_path / "a.sqlite", [*ARMS, "pink"], random.Random(0)
+    one, other = player(store, policy), Player(policy, all_arms, states=STATES)
+    for t in range(30):
+        choice = other.choose(offered=ARMS if t < 10 else None)
+        assert one.choose()[:3] == choice[:3]
+        state = chance.choice(list(STATES))
+        one.learn(choice.id, state)
+        other.learn(choice.id, state)
+        if t == 9:
+            one.add("pink")
+            one.add("pink")
+        if t == 20:
+            one.close()
+            one = player(store, policy)
+    assert one.report().arms == all_arms and one.report().plays[3] > 0
+    same_bits(state_of(one), state_of(other))
+    one.retire("pink")
+    refuses(one, "^arm: 'pink' was retired", lambda: one.add("pink"))
+    refuses(
+        one, "^states: 3 states; the arms have 2 at most", lambda: one.add("grey", states=dict.fromkeys("abc", 0.5))
+    )
+    refuses(one, "^arm: ", lambda: one.add(1))
+
+
+def test_a_policy_without_scores_is_named():
+    @jaxbandit.pytree
+    class Empty:
+        def init(self, reward):
+            return jnp.zeros(len(reward))
+
+        def scores(self, key, state, t):
+            return state / state, state
+
+        def update(self, state, feedback):
+            return state
+
+    one = player(None, Empty())
+    refuses(one, "^policy: Empty gave a score NaN in round 1", one.choose)
+
+
+def test_the_plot_of_plays():
+    one = Player(jaxbandit.UCB1(), ARMS, rewards=(0, 1))
+    with pytest.raises(ValueError, match="^history: has no plays"):
+        jaxbandit.plotting.plot_history(one.history())
+    for arm in (0, 0, 1):
+        one.learn({choice.id: 0.5 for choice in one.choose(plays=arm + 1)})
+    one.choose()
+    ax = jaxbandit.plotting.plot_history(one.history())
+    assert [line.get_ydata()[-1] for line in ax.lines] == one.report().plays.tolist()
+    assert ax.get_title() == "5 plays, 1 without an answer" and ax.lines[0].get_label() == "red, mean reward 0.5"
+
+
+@pytest.fixture(scope="module")
+def small_store(tmp_path_factory):
+    """The bytes of a file of 30 events with a snapshot, and the player's position."""
+    path = tmp_path_factory.mktemp("store") / "a.sqlite"
+    with player(path) as one:
+        for n in range(15):
+            one.learn(one.choose().id, ("clicked", "ignored")[n % 2])
+        position = one._position
+    return path.read_bytes(), position
+
+
+def flipped(path, small_store, places):
+    """Flip one bit of a file at each of these places; returns how many were noticed."""
+    content, position = small_store
+    noticed = unnamed = 0
+    for place, bit in places:
+        damaged = bytearray(content)
+        damaged[place] ^= 1 << bit
+        for name in (path, *(path.with_name(path.name + end) for end in ("-wal", "-shm", "-journal"))):
+            name.unlink(missing_ok=True)
+        path.write_bytes(damaged)
+        try:
+            with player(path) as one:
+                assert (one._position.n, one._position.digest) == (position.n, position.digest), place
+                assert one._position.totals == position.totals and one._position.open == position.open, place
+                same_bits(state_of(one), position.state)
+                one.learn(0, "clicked")
+                one.learn(one.choose().id, "clicked")
+        except (ValueError, OSError) as error:
+            noticed += str(path) in str(error)
+            unnamed += str(path) not in str(error)
+    assert not unnamed
+    return noticed
+
+
+def test_a_damaged_file_is_named_or_harmless(tmp_path, small_store):
+    size, chance = len(small_store[0]), random.Random(0)
+    places = [(chance.randrange(size), chance.randrange(8)) for _ in range(60)]
+    places += [(place, chance.randrange(8)) for place in range(0, 100, 5)]  # SQLite's header
+    assert flipped(tmp_path / "a.sqlite", small_store, places) > 5
+
+
+def test_every_byte_flipped(tmp_path, small_store):
+    places = [(place, place % 8) for place in range(len(small_store[0]))]
+    print(flipped(tmp_path / "a.sqlite", small_store, places), "noticed of", len(places))
+
+
+def test_files_that_are_not_the_players(tmp_path, small_store):
+    store, other = tmp_path / "a.sqlite", tmp_path / "b.sqlite"
+    store.write_bytes(small_store[0])
+    for message, call in {
+        "policy changed": lambda: player(store, jaxbandit.UCB1()),
+        "key changed .*; give the same": lambda: player(store, key=1),
+        "arms, rewards, states changed": lambda: Player(
+            jaxbandit.IMEDMC(), ["a"], states={"x": 0, "y": 1}, store=store
+        ),
+    }.items():
+        with pytest.raises(ValueError, match=f"a.sqlite: made for another player: .*{message}"):
+            call()
+    for command, message in {
+        "user_version = 9": "written as version 9, this reads",
+        "application_id = 5": "not the",
+    }.items():
+        other.write_bytes(small_store[0])
+        connection = sqlite3.connect(other)
+        connection.execute(f"PRAGMA {command}")
+        connection.close()
+        with pytest.raises(ValueError, match=f"b.sqlite: {message}"):
+            player(other)
+    other.write_text("arm,round,reward\n" * 100)
+    with pytest.raises(ValueError, match=r"b.sqlite: .*move it away"):
+        player(other)
+    for cut in (100, 4096, len(small_store[0]) - 4096):
+        other.write_bytes(small_store[0][:cut])
+        with pytest.raises(ValueError, match=r"b.sqlite: .*damaged"):
+            player(other)
+    with pytest.raises(FileNotFoundError, match="nowhere: no such folder"):
+        player(tmp_path / "nowhere" / "a.sqlite")
+    with pytest.raises(ValueError, match="a folder"):
+        player(tmp_path)
+
+
+def test_a_file_that_cannot_be_written_can_be_read(tmp_path, small_store, monkeypatch):
+    store = tmp_path / "a.sqlite"
+    store.write_bytes(small_store[0])
+    monkeypatch.setattr(log_file.os, "access", lambda *_: False)  # root may write everywhere
+    one = player(store)
+    assert one.report().answers.sum() == 15 and one.open == []
+    for call in (one.choose, lambda: one.learn(0, "clicked")):
+        with pytest.raises(PermissionError, match=r"cannot be written; make it .*a.sqlite"):
+            call()
+
+
+def test_a_full_disk_loses_nothing(tmp_path):
+    store = tmp_path / "a.sqlite"
+    one = player(store)
+    one._log.connection.execute("PRAGMA max_page_count = 12")
+    stored = []
+
+    def play():
+        while True:
+            stored.append(one.choose())
+
+    with pytest.raises(OSError, match=r"the disk is full and nothing was stored.*a.sqlite"):
+        play()
+    assert one.open == stored
+    one._log.connection.execute("PRAGMA max_page_count = 1000")
+    one.learn(one.choose().id, "clicked")
+    check_log(one, store)
+    one.close()
+    with player(store) as again:
+        check_log(again, store)
+    with pytest.raises(ValueError, match="the player is closed"):
+        again.choose()
+
+
+def test_a_snapshot_of_another_version_is_computed_again(tmp_path, small_store, monkeypatch):
+    store = tmp_path / "a.sqlite"
+    store.write_bytes(small_store[0])
+    monkeypatch.setattr(Position, "program", lambda _: "another")
+    same_bits(player(store)._position.state, small_store[1].state)
+
+
+def test_a_file_that_was_moved_is_named(tmp_path):
+    one = player(tmp_path / "a.sqlite")
+    one.choose()
+    (tmp_path / "a.sqlite").rename(tmp_path / "b.sqlite")
+    with pytest.raises(FileNotFoundError, match=r"was moved, deleted or replaced .*a.sqlite"):
+        one.choose()
+
+
+def played_by_two(store, seed, seconds):
+    """Two processes that are killed after so many seconds; returns what they were told."""
+    environment = os.environ | {"PYTHONPATH": str(CHILD.parent.parent)}
+    children = [
+        subprocess.Popen(
+            [sys.executable, CHILD, store, str(seed + n)], stdout=subprocess.PIPE, text=True, env=environment
+        )
+        for n in range(2)
+    ]
+    lines = [child.stdout.readline() for child in children]
+    time.sleep(seconds)
+    for child in children:
+        child.kill()
+    lines += [line for child in children for line in child.communicate()[0].splitlines(True)]
+    assert all(lines)
+    return [json.loads(line) for line in lines if line.endswith("\n")]
+
+
+def killed(store, times):
+    """Kill two processes that play from one file so many times; nothing that they were told is lost."""
+    chance, told = random.Random(1), []
+    for n in range(times):
+        told += played_by_two(store, 2 * n, chance.uniform(0.05, 0.8))
+    with player(store) as one:
+        check_log(one, store)
+        plays = [choice for choice in events(store) if choice[0] == "choose"]
+        arms = {first: ARMS[played[0]] for _, _, first, played, *_ in plays}
+        answers = {number: list(STATES)[state] for kind, number, _, state, *_ in events(store) if kind == "answer"}
+        for kind, number, said in told:
+            assert (arms if kind == "choose" else answers)[number] == said
+        assert len({number for kind, number, _ in told if kind == "choose"}) == sum(
+            kind == "choose" for kind, *_ in told
+        )
+        assert set(arms) == set(range(len(plays))) and {choice.id for choice in one.open} == set(arms) - set(answers)
+    return len(told)
+
+
+def test_two_processes_that_are_killed_lose_nothing(tmp_path):
+    assert killed(tmp_path / "a.sqlite", 1) > 5
+
+
+def test_many_kills(tmp_path):
+    print(killed(tmp_path / "a.sqlite", 30), "answers and choices were told")
