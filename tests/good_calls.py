@@ -38,6 +38,7 @@ HIDDEN = environments.hidden([[[0.9, 0.1], [0.2, 0.8]]] * 2, [[0.2, 0.7], [0.1, 
 PROCESS = environments.decision_process(ROWS, PAID)
 COSTLY = environments.costly(ARMS, [1, 2], purse=5, horizon=3)
 COLLIDING = environments.colliding(RESTLESS, 2)
+BUTTONS = jaxbandit.live.gymnasium_env(IID, horizon=2)
 RUN = {"key": KEY, "runs": 2, "horizon": 3, "plays": 1, "times": [1, 2, 3], "progress": False}
 CASE = {"scenarios": ARMS, "policies": {"U": UCB1()}, "key": KEY, "runs": 2, "horizon": 3, "times": [1, 2, 3]}
 CHANCE = jaxbandit.run_keys(KEY, np.arange(2))

@@ -92,7 +92,7 @@ environments: rested independent restless_bandits changing processes spending
 policies: parts means chains restless changing processes spending
 stress: spaces changing_space trials preparation survey failure_search
 sweeps: files storage reading tasks grids sweep_loop
-live: real_arms position log_file summary_table history player""".splitlines()
+live: real_arms position log_file summary_table history player bandit_env gymnasium_loops""".splitlines()
     )
 }
 # what the `__init__` of a room says that others may take beside the names in its `__all__`: a module, or a name in one
@@ -134,7 +134,7 @@ DOORS = {
     "families": "Bernoulli Exponential Family Gaussian Poisson TabledChains TwoStateChains chain_family",
     "indices": "Mixture Relaxation WhittleIndices best_mixture gittins gittins_beta gittins_value relaxation "
     "rounds_to_record whittle with_start",
-    "live": "Choice History Player Report",
+    "live": "Choice History Player Report gymnasium_env play",
     "metrics": "Summary best_arms best_share constant_regret discounted_reward dynamic_regret external_regret "
     "internal_regret linear_share median_interval pair_regrets swap_regret "
     "paired_difference pseudo_regret realised_regret regret regret_name summary",
@@ -356,7 +356,7 @@ def test_import_is_light():
     loaded = "import sys, jaxbandit; print(*sys.modules)"
     modules = subprocess.run([sys.executable, "-c", loaded], capture_output=True, text=True, check=True).stdout.split()
     late = {"matplotlib", "scipy.special", "scipy.optimize", "tqdm", "optax", "distributed", "xarray", "pandas", "h5py"}
-    assert not late & set(modules)
+    assert not (late | {"gymnasium"}) & set(modules)
 
 
 @pytest.mark.parametrize("asked", [True, False])
