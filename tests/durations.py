@@ -2,7 +2,7 @@
 
 On a machine that does nothing else:
 
-pytest -n 0 -m "slow or not slow" --junit-xml=FILE
+pytest -n 2 -m "slow or not slow" --junit-xml=FILE
 python -m tests.durations FILE
 
 The exit status is 1 if a test that is not marked as slow took longer than 10 seconds.
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-LONG = 2.5  # seconds: a test that takes longer should have a mark
+LONG = 1.2  # seconds: a test that takes longer should have a mark
 SHORT = 1.0  # a test with a mark that takes less needs none
 MOST = 10.0  # without a mark
 
