@@ -338,7 +338,7 @@ def test_what_speed_asks_for_stands_in_one_room():
 def test_only_one_file_asks_what_a_class_has():
     """The optional members of environments and policies are asked for in `members`, which knows what holds without."""
     things = re.compile(r"environment|policy|arms|scenario|detector|memory|entry|(^|\.)thing$")
-    for path in MODULES:
+    for path in [*MODULES, *(ROOT / "experiments").rglob("*.py")]:
         calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
         probes = [call for call in calls if ast.unparse(call.func) == "hasattr"]
         probes += [call for call in calls if ast.unparse(call.func) == "getattr" and len(call.args) == 3]

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import jaxbandit
-from jaxbandit import Environment, Policy, Task
+from jaxbandit import Environment, Policy, Task, members
 
 NONE = "none"  # TOML has no word for it
 
@@ -55,11 +55,11 @@ class Grid:
 
     def validate(self, scenarios: Iterable[Environment], where: str) -> None:
         """Raise ValueError unless the policy takes all values for each of these environments."""
-        check = [variant.policy.validate for variant in self.variants() if hasattr(variant.policy, "validate")]
+        policies = [variant.policy for variant in self.variants()]
         for environment in scenarios:
-            for validate in check:
+            for policy in policies:
                 try:
-                    validate(Task(environment))
+                    members.validate(policy, Task(environment))
                 except ValueError as error:
                     raise ValueError(f"{where}{error}") from None
 

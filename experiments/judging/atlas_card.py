@@ -12,7 +12,7 @@ import jaxbandit
 from experiments.judging.comparison import standing
 from experiments.judging.spaces import affordable, digest, not_played
 from experiments.reports.tables import Row, mean_and_interval, moments
-from jaxbandit import Environment, Policy, Result, atlas, bounds, metrics, stress
+from jaxbandit import Environment, Policy, Result, atlas, bounds, members, metrics, stress
 from jaxbandit.base import reward_table
 from jaxbandit.members import declares
 
@@ -40,13 +40,14 @@ def panel_of(arms: Environment, horizon: int, plays: int = 1) -> dict[str, Polic
         known = jaxbandit.Whittle.of(arms) if declares(arms).problem == "observed" else jaxbandit.Myopic.of(arms)
         panel = {"Uniform": jaxbandit.Uniform(), f"{type(known).__name__}, chains known": known}
     elif arms.reward is None:
-        family = jax.tree.map(lambda numbers: float(np.max(numbers)), getattr(arms, "family", None))  # one for all arms
+        family = jax.tree.map(lambda numbers: float(np.max(numbers)), members.family(arms))  # one for all arms
         panel = {kind.__name__: kind(family=family) for kind in (jaxbandit.KLUCB, jaxbandit.IMED, jaxbandit.Thompson)}
     elif declares(arms).problem == "decision process":
         panel = {"PSRL": jaxbandit.PSRL(), "UCRL2B": jaxbandit.UCRL2B()}
         panel |= {"IMEDRL": jaxbandit.IMEDRL()} if few_states(arms) else {}
     elif declares(arms).problem in ("changing", "rotting"):
-        breaks = min(max(1, len(getattr(arms, "breaks", ()))), MOST_TOLD, horizon - 1)
+        known = members.breaks(arms)
+        breaks = min(max(1, 0 if known is None else len(known)), MOST_TOLD, horizon - 1)
         panel = stress.PiecewiseSpace(breaks=breaks, horizon=horizon).panel()
     else:
         chains = declares(arms).problem in ("rested", "restarting", "hidden")

@@ -14,7 +14,7 @@ from types import CodeType
 from typing import Any
 
 import jaxbandit
-from jaxbandit import families, policies
+from jaxbandit import families, members, policies
 from jaxbandit.simulation.asking.user_code import in_words
 
 PARTS = ("init", "scores", "update")
@@ -56,7 +56,7 @@ def policy_of(text: str) -> tuple[str, Any]:
     if isinstance(value, type):
         expression += "()"
         value = _value(expression, names, where)
-    missing = [part for part in PARTS if not callable(getattr(value, part, None))]
+    missing = [part for part in PARTS if not members.has_methods(value, part)]
     if missing:
         raise ValueError(f"{text}: {type(value).__name__} is no policy: it has no {', '.join(missing)}")
     return expression, value
@@ -142,10 +142,10 @@ def _offer(where: str, names: Mapping[str, Any]) -> str:
     if where == "jaxbandit":
         return f"it has {', '.join(policies.ALL)}"
     own = {
-        name: thing
-        for name, thing in names.items()
-        if not name.startswith("_") and getattr(thing, "__module__", names["__name__"]) == names["__name__"]
+        name: value
+        for name, value in names.items()
+        if not name.startswith("_") and getattr(value, "__module__", names["__name__"]) == names["__name__"]
     }
-    names_offered = [name for name, thing in own.items() if all(hasattr(thing, part) for part in PARTS)]
-    names_offered = names_offered or [name for name, thing in own.items() if callable(thing)]
+    names_offered = [name for name, value in own.items() if members.has_methods(value, *PARTS)]
+    names_offered = names_offered or [name for name, value in own.items() if callable(value)]
     return f"it has {', '.join(names_offered)}" if names_offered else "it defines nothing that could be a policy"

@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from experiments.judging.policy_text import in_users_words
-from jaxbandit import IMEDMC, Environment, Policy, Task, stress
+from jaxbandit import IMEDMC, Environment, Policy, Task, members, stress
 from jaxbandit.base import reward_table
 from jaxbandit.simulation.asking.contracts import check_task
 from jaxbandit.simulation.asking.request import check
@@ -69,7 +69,7 @@ def in_words(space: Any) -> str:
 def space_of(label: str, policy: Policy) -> Any:
     """The first space that the policy does not refuse, that of its own family of rewards before all others; or None."""
     independent = [stress.IndependentSpace(family) for family in FAMILIES]  # type: ignore[arg-type]
-    family = getattr(policy, "family", None)
+    family = members.family(policy)
     own = [space for space in independent if family is not None and type(FAMILIES[space.family]) is type(family)]
     for space in [*own, stress.TwoStateSpace(), *independent, stress.RestlessSpace(), stress.RestlessSpace(paid="all")]:
         if not refused(label, policy, middle(space)):

@@ -6,6 +6,7 @@ import csv
 import io
 import os
 import re
+import textwrap
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -167,10 +168,15 @@ def kind(states: States | None) -> str:
     return "finite numbers (up to 1e30)" if states is None else f"states 0..{states - 1}"
 
 
-def gaps_left_out(gaps: int) -> list[str]:
-    """The line of a fit's text that says in how many places its sequences were split, if they were."""
+def text_of_fit(lines: list[str], gaps: int, width: int) -> str:
+    """The lines of a fit's text in 80 columns, with one on the places where sequences were split, if they were.
+
+    `width`: of the first column, under which a line goes on.
+    """
     transitions = "1 gap, whose transition is" if gaps == 1 else f"{gaps:,d} gaps, whose transitions are"
-    return [f"{transitions} left out."] if gaps else []
+    lines = [*lines, f"{transitions} left out."] if gaps else lines
+    indent = " " * (width + 2)
+    return "\n".join(textwrap.fill(line, 80, subsequent_indent=indent, break_long_words=False) for line in lines)
 
 
 def in_order(labels: Mapping[str, Any]) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import textwrap
 from collections.abc import Mapping
 from typing import NamedTuple, get_args
 
@@ -13,7 +12,7 @@ from numpy.typing import ArrayLike
 from jaxbandit import chains
 from jaxbandit.arguments import choice, finite, number
 from jaxbandit.base import described
-from jaxbandit.environments.rested.columns import Gaps, States, gaps_left_out
+from jaxbandit.environments.rested.columns import Gaps, States, text_of_fit
 from jaxbandit.environments.rested.independence import judge, transitions
 from jaxbandit.environments.rested.markov_arms import MOST_STATES, InitialState, MarkovArms, markov
 from jaxbandit.environments.rested.sequences import Data, observed
@@ -69,9 +68,7 @@ class Fit(NamedTuple):
             pays_0_or_1 = self.reward.shape[1] == 2 and (self.reward == (0, 1)).all()
             call = "bernoulli(fitted.averages)" if pays_0_or_1 else "markov with equal rows"
             lines.append(f"For arms that are i.i.d. or undecided, environments.{call} makes independent arms.")
-        lines += gaps_left_out(self.gaps)
-        indent = " " * (width + 2)
-        return "\n".join(textwrap.fill(line, 80, subsequent_indent=indent, break_long_words=False) for line in lines)
+        return text_of_fit(lines, self.gaps, width)
 
 
 def fit(

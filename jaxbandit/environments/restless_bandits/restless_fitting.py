@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Mapping
 from typing import Any, NamedTuple, get_args
 
@@ -11,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import choice, number
 from jaxbandit.base import described
-from jaxbandit.environments.rested.columns import Gaps, gaps_left_out
+from jaxbandit.environments.rested.columns import Gaps, text_of_fit
 from jaxbandit.environments.rested.fitting import check_recurrent, check_rows, states_and_rewards
 from jaxbandit.environments.rested.independence import LEAST, SMALLEST, hypergeometric
 from jaxbandit.environments.restless_bandits.constructor import restless
@@ -63,9 +62,7 @@ class RestlessFit(NamedTuple):
                 f"{label:>{width}s}  {played:8,d}  {waited:10,d}  {self.distance[arm]:8.3f}  "
                 f"{self.p_values[arm]:8.2g}  {self.verdicts[arm]}{reason}"
             )
-        lines += gaps_left_out(self.gaps)
-        indent = " " * (width + 2)
-        return "\n".join(textwrap.fill(line, 80, subsequent_indent=indent, break_long_words=False) for line in lines)
+        return text_of_fit(lines, self.gaps, width)
 
 
 def fit_restless(

@@ -10,11 +10,11 @@ from jax.typing import ArrayLike
 from jaxbandit.base import Task, pytree
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.memory import Visits
-from jaxbandit.policies.spending.purse_policy import PursePolicy
+from jaxbandit.policies.spending.purse_policy import KLPursePolicy
 
 
 @pytree
-class MixtureKLUCB(PursePolicy):
+class MixtureKLUCB(KLPursePolicy):
     """The optimistic mixture: the linear programme of `indices.best_mixture` with bounds in place of means.
 
     Rewards are replaced by KL upper bounds, costs by KL lower bounds, as in `RatioKLUCB`, and the money a round by the
@@ -40,19 +40,12 @@ class MixtureKLUCB(PursePolicy):
     [0.5, 0.5]
     """
 
-    exploration: ArrayLike | None = None
-
     def validate(self, task: Task) -> None:
         super().validate(task)
         checks.one_play(self, task)
 
-    def check_numbers(self) -> None:
-        super().check_numbers()
-        if self.exploration is not None:
-            checks.number(self, "exploration")
-
     def scores(self, key: Array, state: Visits, t: Array) -> tuple[Array, Visits]:
-        bounds, left = self.kl_bounds(state, t, self.exploration), self.left(state)
+        bounds, left = self.kl_bounds(state, t), self.left(state)
         rounds = jnp.maximum(jnp.asarray(self.horizon, jnp.int32) - t + 1, 1)
         affordable = jnp.max(jnp.asarray(self.cost, jnp.int32), axis=-1) <= left
         rate = left.astype(float) / self.unit() / rounds.astype(float)

@@ -116,10 +116,22 @@ class PursePolicy:
         paid = total(seen.counts.astype(float) * (jnp.asarray(self.cost, float) / self.unit()))
         return mean, ratio(paid, plays), plays
 
-    def kl_bounds(self, seen: Visits, t: Array, exploration: ArrayLike | None) -> Bounds:
+
+@pytree
+class KLPursePolicy(PursePolicy):
+    """A policy for arms that cost, with KL bounds on rewards and costs; `exploration` is that of `KLUCB`."""
+
+    exploration: ArrayLike | None = None
+
+    def check_numbers(self) -> None:
+        super().check_numbers()
+        if self.exploration is not None:
+            checks.number(self, "exploration")
+
+    def kl_bounds(self, seen: Visits, t: Array) -> Bounds:
         """KL bounds of the level of `KLUCB`, a cost's between the least and the largest cost of the arm's states."""
         mean, cost, plays = self.averages(seen)
-        radius = level(t, exploration) / positive(plays)
+        radius = level(t, self.exploration) / positive(plays)
         table = jnp.asarray(self.cost, float)[:, :-1] / self.unit()
         least, span = jnp.min(table, axis=-1), jnp.max(table, axis=-1) - jnp.min(table, axis=-1)
         part = jnp.clip((cost - least) / jnp.where(span > 0, span, 1), 0, 1)

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import jax.numpy as jnp
 from jax import Array
-from jax.typing import ArrayLike
 
 from jaxbandit.base import pytree
-from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.memory import Visits
-from jaxbandit.policies.spending.purse_policy import LEAST, PursePolicy
+from jaxbandit.policies.spending.purse_policy import LEAST, KLPursePolicy
 
 
 @pytree
-class RatioKLUCB(PursePolicy):
+class RatioKLUCB(KLPursePolicy):
     """KL-UCB on reward per unit of money: (upper bound of the mean reward) / (lower bound of the mean cost).
 
     The bounds are max{q : d(mean, q) <= log f(t) / T} and min{q : d(cost, q) <= log f(t) / T}, T the arm's plays, where
@@ -45,13 +43,6 @@ class RatioKLUCB(PursePolicy):
     [-inf, -inf]
     """
 
-    exploration: ArrayLike | None = None
-
-    def check_numbers(self) -> None:
-        super().check_numbers()
-        if self.exploration is not None:
-            checks.number(self, "exploration")
-
     def scores(self, key: Array, state: Visits, t: Array) -> tuple[Array, Visits]:
-        bounds = self.kl_bounds(state, t, self.exploration)
+        bounds = self.kl_bounds(state, t)
         return self.only_affordable(state, bounds.reward / jnp.maximum(bounds.cost, LEAST)), state
