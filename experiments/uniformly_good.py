@@ -25,7 +25,6 @@ from experiments.reports.tables import Row, Tables, in_short
 from jaxbandit import MarkovArms, Result, atlas, bounds, metrics, plotting
 
 LAST = 2  # decades over which the slope is taken
-PAIRS = 2000  # random pairs of arms
 BY_STATE = {
     "KL-UCB-MC, by state": jaxbandit.KLUCBMC(samples="state"),
     "TV-KL-UCB, by state": jaxbandit.TVKLUCB(samples="state"),
@@ -43,7 +42,10 @@ POLICIES = {
 class Settings(Simulation):
     """Options of the experiment."""
 
+    QUICK = Simulation.QUICK | {"pairs": 50}
+
     horizon: int = option(1_000_000, "rounds of a run")
+    pairs: int = option(2000, "random pairs of arms of each kind")
 
 
 def environments() -> dict[str, MarkovArms]:
@@ -85,13 +87,13 @@ def growth_table(results: dict[str, Result]) -> list[Row]:
     return rows
 
 
-def pairs_table(seed: int) -> list[Row]:
+def pairs_table(seed: int, pairs: int) -> list[Row]:
     """Random pairs of arms: how often the exponent is positive, and the paper's constant below a lower bound."""
     random = np.random.default_rng(seed)
     rows: list[Row] = []
     for kind in ("independent", "Markov"):
         below, whole, powers = 0, 0, []
-        for _ in range(PAIRS):
+        for _ in range(pairs):
             p01 = random.random(2)
             arms = jaxbandit.two_state(p01, 1 - p01 if kind == "independent" else random.random(2))
             lower = bounds.lai_robbins(arms) if kind == "independent" else bounds.lower(arms)
@@ -100,9 +102,9 @@ def pairs_table(seed: int) -> list[Row]:
             powers.append(bounds.regret_exponent(arms, "state"))
         rows.append(
             {
-                "pairs": f"{PAIRS:,} {kind}, uniform",
-                "KL-UCB-MC's constant below the lower bound": f"{below / PAIRS:.1%}",
-                "by arm: exponent 1": f"{whole / PAIRS:.1%}",
+                "pairs": f"{pairs:,} {kind}, uniform",
+                "KL-UCB-MC's constant below the lower bound": f"{below / pairs:.1%}",
+                "by arm: exponent 1": f"{whole / pairs:.1%}",
                 "by state: exponent positive": f"{np.mean(np.array(powers) > 0):.1%}",
                 "by state: median exponent": f"{np.median(powers):.2f}",
             }
@@ -110,12 +112,12 @@ def pairs_table(seed: int) -> list[Row]:
     return rows
 
 
-def tabulate(results: dict[str, Result], seed: int) -> Tables:
+def tabulate(results: dict[str, Result], settings: Settings) -> Tables:
     """Growth of regret, and random pairs of arms."""
     runs = next(iter(results.values())).runs
     return {
         "growth": (f"Mean pseudo-regret ± half of its 95 % interval, {runs:,} runs", growth_table(results)),
-        "pairs": ("Random pairs of arms", pairs_table(seed)),
+        "pairs": ("Random pairs of arms", pairs_table(settings.seed, settings.pairs)),
     }
 
 
@@ -131,8 +133,10 @@ def draw(results: dict[str, Result]) -> Pictures:
 
 def run(settings: Settings) -> dict[str, Result]:
     """Play every environment, print the tables and write the folder."""
+    if settings.pairs < 1:
+        raise ValueError(f"pairs: {settings.pairs}; at least 1 is needed")
     folder, results = begin_and_play("uniformly_good", settings, cases(settings), grows=True)
-    finish(folder, tabulate(results, settings.seed), draw(results))
+    finish(folder, tabulate(results, settings), draw(results))
     return results
 
 

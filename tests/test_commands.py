@@ -55,6 +55,7 @@ GROWS = "optimality uniformly_good families front restless hidden known_chains p
 REPORT = "front restless hidden decision_processes budget paper".split()
 SETTINGS = {
     "asymptotic_bounds": {},
+    "uniformly_good": {"runs": 3, "horizon": 200, "pairs": 3},
     "known_chains": {"runs": 3, "error": 0.1},
     "changing": {"runs": 3, "horizon": 200, "problems": 4, "runs_of_problem": 2},
     **{name: {"quick": True} for name in ("decision_processes", "budget", "robustness")},
@@ -73,7 +74,6 @@ REPLACED = {  # for speed
     "initial_state.NAMES": ("scenario 2",),
     "optimality.PLAYED": SMALL,
     "uniformly_good.POLICIES": SMALL,
-    "uniformly_good.PAIRS": 3,
     "families.policies": lambda problem: SMALL,
     "front.GROUPS": {"all": SMALL},
     "restless.LEARNERS": only("restless", "LEARNERS", "KL-UCB-SM", "IMED-MC", "RCA", "DSEE"),

@@ -48,7 +48,7 @@ class Exp3P:
         than one play a round, or rewards without a finite table that do not lie in [0, 1].
 
     Source: Auer, Cesa-Bianchi, Freund and Schapire 2002, section 6 and figure 3 (not opened: the rule is that of
-    another description; the defaults of gamma and alpha could not be compared). The bound is re-derived with its
+    another description; the defaults of gamma and alpha are written from memory). The bound is re-derived with its
     constants.
 
     >>> policy, table = Exp3P(horizon=100, gamma=0.2, alpha=1.0), jnp.array([[0.0, 1.0]] * 3)
