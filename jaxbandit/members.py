@@ -114,6 +114,11 @@ def probabilities(policy: Any) -> Callable[[State, jax.Array], jax.Array] | None
     return _own(policy, "probabilities")
 
 
+def stops(policy: Any) -> Any:
+    """The policy, if it stops and answers, or None."""
+    return policy if _own(policy, "stop") and _own(policy, "answer") else None
+
+
 def markovian(policy: Any) -> Callable[[State, jax.Array], jax.Array] | None:
     """The method `markovian` of a policy that classifies arms as Markovian or i.i.d., or None."""
     return _own(policy, "markovian")

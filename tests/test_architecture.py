@@ -91,7 +91,7 @@ named_problems: named_arms look_up budgets changing processes entries
 families: independent tilting two_state table of_chains
 plotting: ticks common curves settings live_plays
 results: display file named_axes result
-simulation: chance delayed dynamic_regret rounds asking telling plan tiles progress chunks loop
+simulation: chance delayed dynamic_regret stopping rounds asking telling plan tiles progress regrouping chunks loop
 simulation/asking: user_code tracing recording contracts declared request
 simulation/telling: free_memory fingerprint
 environments: rested independent restless_bandits changing processes spending

@@ -146,7 +146,7 @@ def realised_regret(result: Counts, label: str) -> np.ndarray:
     check_label(result, label)
     if result.comparator is not None and result.comparator.ndim == 3:
         return _of_episodes(result, label, result.comparator) - collected(result, label)
-    expected = result.times * result.plays * _benchmark(result)[:, None, None, None]
+    expected = plays_of(result, label).sum(-1) * _benchmark(result)[:, None, None, None]  # t, or up to a run's end
     return expected - collected(result, label)
 
 

@@ -31,8 +31,8 @@ def best_share(result: Counts, label: str) -> np.ndarray:
     """
     check_label(result, label)
     check_best_arm(result, "best_share")
-    best = np.einsum("cvrtk,ck->cvrt", plays_of(result, label), best_arms(result).astype(float))
-    return best / (result.times * result.plays)
+    plays = plays_of(result, label)
+    return np.einsum("cvrtk,ck->cvrt", plays, best_arms(result).astype(float)) / plays.sum(-1)
 
 
 def linear_share(result: Counts, label: str, threshold: float = 0.1) -> np.ndarray:

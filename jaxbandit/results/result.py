@@ -60,6 +60,19 @@ class Result:
         """The arguments of `simulate` that the counts depend on."""
         return dict(self.fingerprint.get("asked", {}))
 
+    @property
+    def stopped(self) -> dict[str, np.ndarray]:
+        """Label to int32 [scenario, variant, run], the round after which each run ended, 0 where it did not.
+
+        Empty without `until="stopped"`. A run that has not ended at the horizon is censored: its answer is -1.
+        """
+        return {label: rounds[..., -1] for label, rounds in self.recorded.get("stopped", {}).items()}
+
+    @property
+    def answers(self) -> dict[str, np.ndarray]:
+        """Label to int32 [scenario, variant, run], the arm that each run answered, -1 where it did not end."""
+        return {label: arms[..., -1] for label, arms in self.recorded.get("answers", {}).items()}
+
     def hyperparameters(self, label: str) -> dict[str, list[Any]]:
         """By name, the values of the policy's variants, static fields included; empty if the result does not know them.
 

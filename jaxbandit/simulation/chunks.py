@@ -11,6 +11,7 @@ from jaxbandit.simulation.asking.request import Request
 from jaxbandit.simulation.asking.tracing import VISITS
 from jaxbandit.simulation.plan import Plan
 from jaxbandit.simulation.progress import Programs
+from jaxbandit.simulation.regrouping import FIRST, GROWTH
 from jaxbandit.simulation.tiles import Tile, to_host
 from jaxbandit.sums import TwoFloats
 
@@ -19,15 +20,23 @@ class Recorded(NamedTuple):
     """The records of one policy in one tile and chunk, perhaps not yet computed."""
 
     label: str
-    runs: slice
+    runs: slice | np.ndarray  # as indices of an axis of runs, [n, 1] where they are an array
+    places: slice | np.ndarray  # of these runs in the tile
     slots: np.ndarray  # of the recorded times in the chunk
     arrays: dict[str, Any]  # by name, [scenario, variant, slot, .., run]; slots and runs may be padded at the end
     rounds: int  # of all runs, scenarios and variants together
 
 
-def length_of(plan: Plan, request: Request, played: int, times: np.ndarray) -> int:
-    """The number of rounds of the next chunk, which ends with the last round that it has room to record."""
-    length = min(plan.chunk, request.horizon - played)
+def length_of(plan: Plan, request: Request, played: int, times: np.ndarray, going: bool = True) -> int:
+    """The number of rounds of the next chunk, which ends with the last round that it has room to record.
+
+    Args:
+      going: whether any run goes on.
+    """
+    length = request.horizon - played
+    if going:
+        longest = max(FIRST, played // GROWTH) if request.until_stopped else length
+        length = min(length, plan.chunk, longest)
     due = times[times > played][plan.slots - 1 : plan.slots]
     return min(length, int(due[0]) - played) if len(due) else length
 
@@ -47,8 +56,8 @@ def start_chunk(
         programs.wait_for(label)
         for tile in tiles:
             visits, recorded = tile.play(label, first, length, times[slots])
-            rounds = length * tile.size * len(request.scenarios) * request.variants[label]
-            started.append(Recorded(label, tile.runs, slots, {VISITS: visits, **recorded}, rounds))
+            rounds = length * tile.size(label) * len(request.scenarios) * request.variants[label]
+            started.append(Recorded(label, *tile.runs(label), slots, {VISITS: visits, **recorded}, rounds))
     return started
 
 
@@ -59,8 +68,8 @@ def finish_chunk(recorded: list[Recorded], kept: dict[str, dict[str, np.ndarray]
             if len(piece.slots):
                 parts = [np.moveaxis(to_host(leaf), -1, 2) for leaf in jax.tree.leaves(values)]  # runs behind variants
                 array = sum((part.astype(float) for part in parts[1:]), parts[0])
-                size = piece.runs.stop - piece.runs.start
-                kept[piece.label][name][:, :, piece.runs, piece.slots] = array[:, :, :size, : len(piece.slots)]
+                counted = array[:, :, piece.places, : len(piece.slots)]
+                kept[piece.label][name][:, :, piece.runs, piece.slots] = counted
             else:
                 jax.block_until_ready(values)
         bar.update(piece.rounds)

@@ -24,6 +24,8 @@ from jaxbandit.simulation.chance import RandomNumbers
 from jaxbandit.simulation.chunks import Recorded, allocate, finish_chunk, length_of, start_chunk
 from jaxbandit.simulation.plan import make_plan
 from jaxbandit.simulation.progress import Programs, compilers, progress_bar, rounds_left, warn_of_means, warn_of_nan
+from jaxbandit.simulation.regrouping import regrouped
+from jaxbandit.simulation.stopping import Until
 from jaxbandit.simulation.telling.fingerprint import check_versions, differences, fingerprint, provenance
 from jaxbandit.simulation.telling.free_memory import check_memory
 from jaxbandit.simulation.tiles import Tile, gather
@@ -42,6 +44,7 @@ def simulate(
     random_numbers: RandomNumbers = "common",
     delay: int = 0,
     batch: int = 1,
+    until: Until | None = None,
     chunk: int | None = None,
     tile: int | None = None,
     devices: Sequence[jax.Device] | None = None,
@@ -52,8 +55,8 @@ def simulate(
     """Play every policy in every scenario, with many independent runs of each, and count the plays.
 
     The counts of a round depend only on `scenarios`, `policies`, `key`, `plays`, `shuffle`, `random_numbers`, `delay`,
-    `batch`, the kind of device and JAX's precision (x64 or not), bit for bit. Policies are compared with common random
-    numbers: run j of every policy has the same ones, and by default also run j of every scenario.
+    `batch`, `until`, the kind of device and JAX's precision (x64 or not), bit for bit. Policies are compared with
+    common random numbers: run j of every policy has the same ones, and by default also run j of every scenario.
 
     Ctrl-C ends the call after the present chunk; it returns the rounds played, with a warning that names the last one.
     A second Ctrl-C within a second, or one before the first chunk is played, raises KeyboardInterrupt.
@@ -83,6 +86,9 @@ def simulate(
       batch: batch size of feedback in rounds: the feedback of rounds j batch + 1 to (j + 1) batch reaches the policy
         `delay` rounds after the last of them, in the order of the rounds. Another delay or batch is another program,
         and delay + batch rounds of feedback are kept for every run.
+      until: "stopped" to end a run when its policy stops, as policies that identify the best arm do. The horizon is
+        then the most rounds that a run may take; counts and records of later rounds are those of the last one played,
+        and `result.stopped` and `result.answers` say when each run ended, and with which arm.
       chunk: the largest number of rounds of a compiled call; another number, or other times, need no new program.
       tile: runs that a device plays at a time. On a CPU by default 1, 16, 32, 64 .., so that few programs are
         compiled, up to 2,048 for five arms with two states: more would not fit into its cache.
@@ -137,6 +143,7 @@ def simulate(
             random_numbers=random_numbers,
             delay=delay,
             batch=batch,
+            until=until,
             record=record,
         )
         if resume is not None:
@@ -187,7 +194,10 @@ def pieces(
             until, before = time.monotonic() + every, played
             under_way: list[Recorded] = []
             while played < request.horizon and not stopped():
-                length = length_of(plan, request, played, times)
+                going = True
+                if request.until_stopped and played > played_before:
+                    going = sum(regrouped(tiles, label) for label in request.policies) > 0
+                length = length_of(plan, request, played, times, going)
                 started = start_chunk(request, tiles, played + 1, length, times, programs)
                 finish_chunk(under_way, kept, bar)  # while the devices play the next one
                 under_way = started
@@ -220,7 +230,7 @@ def pieces(
                 rounds=played,
                 plays=request.plays,
                 **about,
-                carry={label: gather([t.carries[label] for t in tiles], request.runs) for label in request.policies},
+                carry={label: gather(tiles, label) for label in request.policies},
             )
     if played == played_before:
         raise KeyboardInterrupt

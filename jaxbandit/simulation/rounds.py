@@ -18,6 +18,7 @@ from jaxbandit.fast import add_one, over_runs
 from jaxbandit.members import declares
 from jaxbandit.pytrees import in_order
 from jaxbandit.selection import top_arms
+from jaxbandit.simulation import stopping
 from jaxbandit.simulation.chance import RunKeys, check_numbers
 from jaxbandit.simulation.delayed import unwrapped
 from jaxbandit.simulation.dynamic_regret import DynamicRegret, after_round, no_regret, records_of
@@ -36,6 +37,7 @@ class Carry(NamedTuple):
         S = 1 if rewards have no finite table.
       first_nan: the first round with a NaN score, 0 for none; None if NaN is not looked for.
       dynamic: the dynamic regret; None if the environment has no `means_now`.
+      stopped: whether the run has ended; None if all runs last to the horizon.
     """
 
     environment: State
@@ -43,6 +45,7 @@ class Carry(NamedTuple):
     visits: Array
     first_nan: Array | None = None
     dynamic: DynamicRegret | None = None
+    stopped: stopping.Stopped | None = None
 
 
 def _check_parts(environment: Environment, policy: Policy, keys: RunKeys, carry: Carry | None = None) -> None:
@@ -57,18 +60,25 @@ def _check_parts(environment: Environment, policy: Policy, keys: RunKeys, carry:
         raise ValueError(f"carry: {excerpt(carry)} is not of initial_carry(environment, policy, keys)")
 
 
-def initial_carry(environment: Environment, policy: Policy, keys: RunKeys, look_for_nan: bool = False) -> Carry:
+def initial_carry(
+    environment: Environment, policy: Policy, keys: RunKeys, look_for_nan: bool = False, until_stopped: bool = False
+) -> Carry:
     """The carry of many runs before the first round; leaves with the runs last.
 
     Args:
       look_for_nan: whether `carry.first_nan` keeps the first round with a NaN score.
+      until_stopped: whether a run ends when its policy stops.
     """
     _check_parts(environment, policy, keys)
-    carry: Carry = over_runs(lambda keys: initial_carry_of_one(environment, policy, keys, look_for_nan))(keys)
+    carry: Carry = over_runs(lambda keys: initial_carry_of_one(environment, policy, keys, look_for_nan, until_stopped))(
+        keys
+    )
     return carry
 
 
-def initial_carry_of_one(environment: Environment, policy: Policy, keys: RunKeys, look_for_nan: bool = False) -> Carry:
+def initial_carry_of_one(
+    environment: Environment, policy: Policy, keys: RunKeys, look_for_nan: bool = False, until_stopped: bool = False
+) -> Carry:
     """The carry of one run before the first round."""
     reward = jnp.asarray(reward_table(environment), float)
     environment_state = environment.init(keys.environment)
@@ -81,7 +91,8 @@ def initial_carry_of_one(environment: Environment, policy: Policy, keys: RunKeys
     visits = jnp.zeros((arms, max(states, 1)), jnp.int32)
     first_nan = jnp.int32(0) if look_for_nan else None
     dynamic = no_regret(environment, keys.environment)
-    return Carry(environment_state, _seeing(policy, keys).init(*first_seen), visits, first_nan, dynamic)
+    stopped = stopping.not_stopped() if until_stopped else None
+    return Carry(environment_state, _seeing(policy, keys).init(*first_seen), visits, first_nan, dynamic, stopped)
 
 
 def _seeing(policy: Policy, keys: RunKeys) -> Policy:
@@ -93,6 +104,8 @@ def play_round(
     environment: Environment, policy: Policy, keys: RunKeys, carry: Carry, t: Array, plays: int = 1
 ) -> Carry:
     """One round of one run: score the arms, play the best, update the policy, count.
+
+    Nothing changes in a run that has stopped.
 
     Args:
       t: the round, from 1.
@@ -115,7 +128,12 @@ def play_round(
     dynamic = carry.dynamic
     if dynamic is not None:
         dynamic = after_round(environment, keys.environment, dynamic, carry.environment, played, t)
-    return Carry(environment_state, policy_state, visits, first_nan, dynamic)
+    if carry.stopped is None:
+        return Carry(environment_state, policy_state, visits, first_nan, dynamic)
+    stopped = stopping.after_round(policy, policy_state, keys.order, t)
+    following = Carry(environment_state, policy_state, visits, first_nan, dynamic, stopped)
+    unchanged: Carry = stopping.frozen(carry.stopped, carry, following)
+    return unchanged
 
 
 def recorded(
@@ -123,10 +141,13 @@ def recorded(
 ) -> dict[str, Any]:
     """The records of one run after round t besides the visits: of the environment and of the recorders."""
     policy, state = unwrapped(_seeing(policy, keys), carry.policy)
+    ended = {}
+    if carry.stopped is not None:
+        t, ended = jnp.where(carry.stopped.round > 0, carry.stopped.round, t), stopping.records_of(carry.stopped)
     asked = {name: recorder(carry.environment, state, t, policy) for name, recorder in recorders.items()}
     dynamic = {} if carry.dynamic is None else records_of(environment, carry.dynamic, t)
     records = members.records(environment)
-    return ({} if records is None else dict(records(carry.environment))) | dynamic | asked
+    return ({} if records is None else dict(records(carry.environment))) | dynamic | ended | asked
 
 
 def play_chunk(
@@ -163,17 +184,29 @@ def play_chunk(
         )
         return following
 
+    def rounds_of_all(done: Array, stop: Array, carry: Carry) -> Carry:
+        """Rounds done + 1 to stop, as far as a run plays on."""
+        if carry.stopped is None:
+            played: Carry = jax.lax.fori_loop(0, stop - done, lambda n, carry: round_of_all(done + 1 + n, carry), carry)
+            return played
+        _, played = jax.lax.while_loop(
+            lambda loop: (loop[0] < stop) & stopping.any_goes_on(loop[1].stopped),
+            lambda loop: (loop[0] + 1, round_of_all(loop[0] + 1, loop[1])),
+            (done, carry),
+        )
+        return played
+
     def until(loop: tuple[Carry, Array], time: Array) -> Any:
         """Play until this time, or to the end of the chunk for a zero, and return the records."""
         carry, done = loop
         due = (done < time) & (time <= last)
         stop = jnp.where(due, time, jnp.where(time == 0, last, done))
-        carry = jax.lax.fori_loop(0, stop - done, lambda n, carry: round_of_all(done + 1 + n, carry), carry)
+        carry = rounds_of_all(done, stop, carry)
         records = carry.visits, of_all(stop, carry)
         return (carry, stop), jax.tree.map(lambda leaf: jnp.where(due, leaf, jnp.zeros_like(leaf)), records)
 
     def of_all(t: Array, carry: Carry) -> dict[str, Any]:
-        if not recorders and carry.dynamic is None and members.records(environment) is None:
+        if not recorders and carry.dynamic is None and carry.stopped is None and members.records(environment) is None:
             return {}
         record: dict[str, Any] = over_runs(
             lambda keys, carry: recorded(environment, policy, keys, carry, t, recorders or {})

@@ -22,6 +22,7 @@ from jaxbandit.simulation.asking.tracing import reading
 from jaxbandit.simulation.chance import RunKeys, keys_of_scenarios
 from jaxbandit.simulation.plan import Plan
 from jaxbandit.simulation.rounds import Carry, initial_carry, play_chunk
+from jaxbandit.simulation.stopping import Stopped
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,7 @@ class ProgramKey:
     recorded: tuple[tuple[str, Any], ...]  # name, and the number of axes of each of its arrays for one run
     code: tuple[str, ...] | None  # of `Traced.code`, which includes the recorders
     look_for_nan: bool
+    until_stopped: bool  # whether a run ends when its policy stops
     independent: bool  # whether the keys have an axis of scenarios
     recorders: Mapping[str, Any] = field(compare=False)
 
@@ -55,7 +57,8 @@ def _program(chunk: ProgramKey) -> Compiled:
         of_keys = 0 if chunk.independent else None
         return _over_axis(over_variants, scenarios, together // variants, (0, None, of_keys, *in_axes))
 
-    begin = over_lanes(partial(initial_carry, look_for_nan=chunk.look_for_nan), scenarios * variants, ())
+    initial_carries = partial(initial_carry, look_for_nan=chunk.look_for_nan, until_stopped=chunk.until_stopped)
+    begin = over_lanes(initial_carries, scenarios * variants, ())
     chunks = over_lanes(rounds, together, (0, None, None, None))
 
     def on_devices(body: Any) -> Any:
@@ -131,9 +134,10 @@ def _carry_of_one(request: Request, label: str) -> Carry:
     state = request.traced.environment.shapes.state
     visits: Any = jax.ShapeDtypeStruct(request.counted, jnp.int32)
     first_nan: Any = jax.ShapeDtypeStruct((), jnp.int32) if _looks_for_nan(request, label) else None
-    return Carry(
-        state, request.traced.policies[label].shapes, visits, first_nan, request.traced.environment.shapes.dynamic
-    )
+    number: Any = jax.ShapeDtypeStruct((), jnp.int32)
+    stopped: Any = Stopped(number, number) if request.until_stopped else None
+    shapes = request.traced.policies[label].shapes
+    return Carry(state, shapes, visits, first_nan, request.traced.environment.shapes.dynamic, stopped)
 
 
 def _looks_for_nan(request: Request, label: str) -> bool:
@@ -147,18 +151,17 @@ def _last_by_runs(leaf: Any) -> P:
 
 
 class Tile:
-    """Some of the runs, on all devices: their keys, and the carry of every policy."""
+    """Some of the runs, on all devices: their keys, and the carry of every policy.
+
+    Where runs end when their policy stops, a policy's tiles exchange runs (`simulation.regrouping`), so that the
+    tile of a run, and its place in it, differ between policies.
+    """
 
     def __init__(self, request: Request, plan: Plan, number: int, resume: Result | None) -> None:
         self.plan, self.request = plan, request
-        lowest = number * plan.width
-        self.size = min(plan.width, request.runs - lowest)
-        self.runs = slice(lowest, lowest + self.size)
-        numbers = request.first_run + np.arange(lowest, lowest + plan.width, dtype=np.int32)
-        arms = request.counted[0] if request.shuffle else None
-        names = None if request.random_numbers == "common" else request.scenarios
-        chance = keys_of_scenarios(request.key, numbers, arms, names)
-        self.keys = _put(plan.mesh, chance, divided=True)
+        columns = np.arange(number * plan.width, (number + 1) * plan.width, dtype=np.int32)
+        self.columns = dict.fromkeys(request.policies, columns)  # the run of each place; after the last run, nobody's
+        self.keys = dict.fromkeys(request.policies, self._keys_of(columns))
         self.environment, self.policies = (
             _put(plan.mesh, jax.tree.map(_of_usual_type, part), divided=False)
             for part in (request.environment, request.players)
@@ -172,8 +175,36 @@ class Tile:
                 lanes = len(request.scenarios), request.variants[label]
                 values = [np.zeros((*lanes, *leaf.shape, plan.width), leaf.dtype) for leaf in leaves]
             else:
-                values = [_padded(leaf[..., self.runs], plan.width) for leaf in resume.carry[label]]
-            self.carries[label] = _put(plan.mesh, jax.tree.unflatten(structure, values), divided=True)
+                values = [leaf[..., np.minimum(columns, request.runs - 1)] for leaf in resume.carry[label]]
+            self.carries[label] = self._on_devices(jax.tree.unflatten(structure, values))
+
+    def _keys_of(self, columns: np.ndarray) -> RunKeys:
+        request = self.request
+        arms = request.counted[0] if request.shuffle else None
+        names = None if request.random_numbers == "common" else request.scenarios
+        keys: RunKeys = self._on_devices(keys_of_scenarios(request.key, request.first_run + columns, arms, names))
+        return keys
+
+    def _on_devices(self, tree: Any) -> Any:
+        return _put(self.plan.mesh, tree, divided=True)
+
+    def place(self, label: str, columns: np.ndarray, carry: Carry) -> None:
+        """Let these runs be those of a policy in this tile; `carry` is on the host."""
+        self.columns[label], self.keys[label] = columns, self._keys_of(columns)
+        self.carries[label] = self._on_devices(carry)
+
+    def runs(self, label: str) -> tuple[slice | np.ndarray, slice | np.ndarray]:
+        """The tile's runs as an index of their axis, and their places in the tile."""
+        columns = self.columns[label]
+        places = np.flatnonzero(columns < self.request.runs)
+        runs = columns[places]
+        if len(runs) and runs[-1] - runs[0] == len(runs) - 1 and (np.diff(runs) == 1).all():
+            return slice(int(runs[0]), int(runs[-1]) + 1), slice(0, len(runs))
+        return runs[:, None], places
+
+    def size(self, label: str) -> int:
+        """The number of runs."""
+        return int(np.count_nonzero(self.columns[label] < self.request.runs))
 
     def compile(self, label: str) -> Callable[[], None]:
         """Trace and lower the program of a policy now; the function returned compiles it, in any thread."""
@@ -194,7 +225,7 @@ class Tile:
     def first_nan(self, label: str) -> np.ndarray | None:
         """[C, V, runs], the first round with a NaN score, 0 for none; None if NaN is not looked for."""
         rounds = self.carries[label].first_nan
-        return None if rounds is None else to_host(rounds)[..., : self.size]
+        return None if rounds is None else to_host(rounds)[..., self.columns[label] < self.request.runs]
 
     def _program(self, label: str) -> Compiled:
         request, plan = self.request, self.plan
@@ -210,6 +241,7 @@ class Tile:
             ),
             code=request.traced.code(label),
             look_for_nan=_looks_for_nan(request, label),
+            until_stopped=request.until_stopped,
             independent=request.random_numbers == "independent",
             recorders=request.recorders[label],
         )
@@ -218,7 +250,7 @@ class Tile:
     def _arguments(self, label: str, first: int, length: int, times: Any) -> tuple[Any, ...]:
         due = np.zeros(self.plan.slots + 1, np.int32)  # the last zero stands for the rest of the chunk
         due[: len(times)] = times
-        leading = self.environment, self.policies[label], self.keys, self.carries[label]
+        leading = self.environment, self.policies[label], self.keys[label], self.carries[label]
         return *leading, np.int32(first), due, np.int32(length)
 
 
@@ -258,11 +290,9 @@ def to_host(values: Array) -> np.ndarray:
     return np.asarray(multihost_utils.process_allgather(values, tiled=True))
 
 
-def _padded(leaf: np.ndarray, width: int) -> np.ndarray:
-    return np.pad(leaf, [(0, 0)] * (leaf.ndim - 1) + [(0, width - leaf.shape[-1])], mode="edge")
-
-
-def gather(carries: list[Carry], runs: int) -> list[np.ndarray]:
-    """The leaves of one policy's carries, one carry for each tile, joined along the runs; the first `runs` runs."""
-    pieces = [[to_host(leaf) for leaf in jax.tree.leaves(carry)] for carry in carries]
-    return [np.concatenate(leaves, axis=-1)[..., :runs] for leaves in zip(*pieces, strict=True)]
+def gather(tiles: list[Tile], label: str) -> list[np.ndarray]:
+    """The leaves of a policy's carry in the order of the runs, [.., runs]."""
+    columns = np.concatenate([tile.columns[label] for tile in tiles])
+    places = np.argsort(columns, kind="stable")[: tiles[0].request.runs]
+    pieces = [[to_host(leaf) for leaf in jax.tree.leaves(tile.carries[label])] for tile in tiles]
+    return [np.concatenate(leaves, axis=-1)[..., places] for leaves in zip(*pieces, strict=True)]

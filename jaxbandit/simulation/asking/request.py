@@ -38,6 +38,7 @@ from jaxbandit.simulation.asking.tracing import (
 )
 from jaxbandit.simulation.chance import RandomNumbers, check_random_numbers
 from jaxbandit.simulation.delayed import checked_delay, delayed
+from jaxbandit.simulation.stopping import ANSWERS, STOPPED, Until, checked_until
 
 Policies = Mapping[str, Policy | Sequence[Policy]]
 
@@ -67,6 +68,7 @@ class Request:
     random_numbers: RandomNumbers  # of different scenarios
     delay: int
     batch: int
+    until_stopped: bool  # whether a run ends when its policy stops
     times: np.ndarray  # [T] int64
     recorders: dict[str, dict[str, Recorder]]  # by label and name, of (environment_state, policy_state, t, policy)
     traced: Traced
@@ -81,6 +83,8 @@ class Request:
     def shapes(self) -> dict[str, dict[str, Any]]:
         """Label to name to shape and type of the records of one run besides visits."""
         declared = self.traced.environment.shapes.records
+        if self.until_stopped:
+            declared = declared | {name: jax.ShapeDtypeStruct((), jnp.int32) for name in (STOPPED, ANSWERS)}
         return {
             label: declared | {name: program.shapes for name, program in programs.items()}
             for label, programs in self.traced.recorders.items()
@@ -104,6 +108,7 @@ def check(
     random_numbers: RandomNumbers = "common",
     delay: int = 0,
     batch: int = 1,
+    until: Until | None = None,
     record: Record | None = None,
 ) -> Request:
     """The arguments of `simulate` as a `Request`."""
@@ -117,6 +122,7 @@ def check(
     for task in tasks:
         validate(task.name, task.environment, task)
     listed = _listed(policies, tasks)
+    until_stopped = checked_until(until, {label: variants[0] for label, variants in listed.items()}, plays)
     if key is None:  # jax.random.key(0), for which JAX would compile a program
         key = jax.random.wrap_key_data(np.zeros(2, np.uint32), impl="threefry2x32")  # type: ignore[arg-type]
     check_key(key)
@@ -150,6 +156,7 @@ def check(
         random_numbers=check_random_numbers(random_numbers),
         delay=delay,
         batch=batch,
+        until_stopped=until_stopped,
         times=_times(times, horizon),
         recorders=recorders,
         traced=traced,
@@ -192,7 +199,7 @@ def _traced(
         return policy_program(f"policies[{label!r}]", one_of(policy), size, environment.shapes, shuffle)
 
     programs = {label: program_of(label, policy) for label, policy in policies.items()}
-    recorders = recorders_of(record, list(policies), list(environment.shapes.records))
+    recorders = recorders_of(record, list(policies), [*environment.shapes.records, STOPPED, ANSWERS])
     states = {label: program.shapes for label, program in programs.items()}
     recorded = recorder_programs(recorders, environment.shapes.state, states, policies)
     playing = {

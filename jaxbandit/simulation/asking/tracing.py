@@ -215,6 +215,12 @@ def _policy(policy: Any, size: Size, fields: Any, first: Any, shuffle: bool) -> 
         if getattr(chances, "shape", None) != (size.arms,) or not jnp.issubdtype(chances.dtype, jnp.floating):
             raise MethodError(f"probabilities: {_kind(chances)} is not [K] = ({size.arms},) floats")
         pieces += more
+    if members.stops(policy) is not None:
+        for name, kind in (("stop", jnp.bool_), ("answer", jnp.int32)):
+            value, more = method(name, policy, state, _ROUND)
+            if getattr(value, "shape", None) != () or value.dtype != kind:
+                raise MethodError(f"{name}: {_kind(value)} is not one {jnp.dtype(kind).name}")
+            pieces += more
     return Program(_hash(pieces), state, fixed=True)
 
 

@@ -61,6 +61,8 @@ def asked(request: Request) -> dict[str, Any]:
         arguments["delay"] = request.delay
     if request.batch > 1:
         arguments["batch"] = request.batch
+    if request.until_stopped:
+        arguments["until"] = "stopped"
     if PLAIN:
         arguments["plain"] = True
     if not getattr(jax.config, "jax_threefry_partitionable", True):
