@@ -1,7 +1,7 @@
 """The optional members of environments and policies, with their defaults.
 
 No other file asks whether an environment or a policy has an optional member. Everybody else calls these functions,
-which give the default of `base.FullEnvironment` or `base.FullPolicy` where a class leaves a member out.
+which give the default of `FullEnvironment` or `FullPolicy` where a class leaves a member out.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 import jax
 import numpy as np
 
-from jaxbandit.base import Declares, FullEnvironment, FullPolicy, State, Task
+from jaxbandit.base import Declares, Environment, Policy, State, Task
 
 DECLARED = Declares._fields
 # members of earlier versions of the protocol, and their replacements
@@ -24,6 +24,108 @@ REPLACED = {
     "means_at": "write means_now(state, t)",
     **{name: f"write declares = jaxbandit.Declares({name}=..)" for name in DECLARED},
 }
+
+
+class FullEnvironment(Environment, Protocol):
+    """All required and optional members of an environment, with the defaults. Deriving from it is optional."""
+
+    declares: ClassVar[Declares] = Declares()
+
+    def validate(self, task: Task) -> None:
+        """Raise ValueError for a `Task` that cannot be played. On the host."""
+
+    def comparator(self, plays: int) -> float | None:
+        """The long-run reward a round against which regret is measured; None: the M largest means. On the host."""
+        return None
+
+    def comparator_name(self, plays: int) -> str | None:
+        """The name of the comparator, for "regret against .."; None without one. On the host."""
+        return None
+
+    def episode_values(self) -> np.ndarray | None:
+        """[H, S] float64 with episodes of H rounds, else None. On the host.
+
+        It is the largest expected reward of the rest of an episode, by the rounds played and the present state. Regret
+        is measured against it, and `records` has "episodes", [S] int32, the number of episodes that began in each
+        state, and "state_now", int32.
+        """
+        return None
+
+    def known(self) -> Any:
+        """The laws of the arms, a `known_arms.KnownArms`, for planners and indices. On the host."""
+        return None
+
+    def numbers(self) -> dict[str, Any]:
+        """Numbers or lists of numbers, by name, that describe the environment. On the host.
+
+        They are kept in `provenance["scenarios"]`; single ones are xarray's coordinates, and plots mark rounds listed
+        as "breaks".
+        """
+        return {}
+
+    def shown(self, state: State) -> jax.Array | None:
+        """[K] int32, the states that the player sees before the first round. Traced.
+
+        It is required if the pairing is "shared"; the policy's `init` then receives it as its second argument.
+        """
+        return None
+
+    def records(self, state: State) -> dict[str, Any]:
+        """Records of the state besides the visits, by name, such as sums of rewards. Traced.
+
+        A `sums.TwoFloats` is recorded as float64. `simulate` itself records "dynamic_regret" and "external_regret".
+        """
+        return {}
+
+    def means_now(self, state: State, t: jax.Array) -> Any:
+        """[K] floats, the mean reward of a play of each arm in round t, given the state before the round. Traced.
+
+        Required of changing and rotting arms; `means` is then the average over the environment's horizon. A
+        `sums.TwoFloats` is for gaps that are too small for the digits of one float. `simulate` adds up the gaps between
+        the best arms and the arms played, and records the sum as "dynamic_regret". The best arms are those of an oracle
+        that plays the arms with the largest `means_now`: for changing arms, whose rewards do not depend on plays, in
+        the player's state; for all others in a state of its own (the greedy oracle).
+        """
+        return None
+
+    def best_arm_falls_short(self, t: jax.Array) -> Any:
+        """The oracle's total of rounds 1 to t minus that of the best fixed arm, a `sums.TwoFloats`. Traced.
+
+        "external_regret", against the best fixed arm, is then recorded.
+        """
+        return None
+
+
+class FullPolicy(Policy, Protocol):
+    """All required and optional members of a policy, with the defaults. Deriving from it is optional."""
+
+    # whether the round determines which arm may be explored, so that `WithDetector` cannot restart one arm's clock
+    takes_turns: ClassVar[bool] = False
+
+    def validate(self, task: Task) -> None:
+        """Raise ValueError for a field out of range, or a `Task` that the policy cannot play. On the host.
+
+        This is the one place that says which arms, rewards, plays and horizons the policy is for; without it, it plays
+        every problem but decision processes. It is called before anything is compiled.
+        """
+
+    def probabilities(self, state: State, t: jax.Array) -> jax.Array | None:
+        """[K], the probability with which a randomised policy plays each arm in round t. Traced.
+
+        With delayed feedback, `update` reads the probability of the play in `Feedback.chances`.
+        """
+        return None
+
+    def stop(self, state: State, t: jax.Array) -> Any:
+        """Whether the policy knows its answer after round t, one bool; None: it never stops. Traced.
+
+        With `simulate(until="stopped")` the run ends after this round, and `answer` is its result.
+        """
+        return None
+
+    def answer(self, state: State, t: jax.Array) -> Any:
+        """The arm that the policy takes for the best after round t, one int32; required with `stop`. Traced."""
+        return None
 
 
 def declares(environment: Any) -> Declares:
