@@ -1,0 +1,109 @@
+"""A policy that finds the best arm: it samples until it stops, and answers."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+from jax import Array
+from jax.typing import ArrayLike
+
+from jaxbandit import members
+from jaxbandit.arguments import excerpt
+from jaxbandit.base import Feedback, Policy, State, Task, described, pytree
+from jaxbandit.policies.identify.glr_rules import ChainGLR, Stopping
+from jaxbandit.policies.identify.sampling_rules import Sampling, Seen, TopTwo
+from jaxbandit.policies.parts import checks
+
+
+@described
+class Identifying(NamedTuple):
+    """State of `Identify`.
+
+    Fields:
+      memory: of the stopping rule.
+      seen: the leader, the evidence, means and plays.
+      sampling: the state of the policy that samples; () for a sampling rule.
+    """
+
+    memory: Any
+    seen: Seen
+    sampling: State
+
+
+@pytree
+class Identify:
+    """Identification of the best arm with an error rate: it samples until the evidence suffices, and answers the leader.
+
+    It stops after the first round in which `stopping` has enough evidence that the arm with the largest estimated mean
+    is better than each other one. With an exact rule the probability of a wrong answer is at most delta, whatever
+    samples. Play it with `simulate(.., until="stopped", horizon=cap)`.
+
+    Args:
+      sampling: `TopTwo()`, the default, `SuccessiveElimination()`, `LUCB()`, `RoundRobin()`, or any policy.
+      stopping: `ChainGLR()`, the default, for Markov arms and independent ones; `BernoulliGLR()`, for independent
+        rewards alone, stops sooner there.
+      delta: in (0, 1), the probability of an error that is accepted.
+
+    Raises:
+      ValueError: from `simulate` and `check_policy`: delta out of range, one arm, several plays, no rule, or arms that
+        one of the rules is not for; from `simulate` without `until="stopped"`.
+
+    >>> import jaxbandit
+    >>> arms = jaxbandit.two_state([0.5, 0.2], [0.2, 0.5])
+    >>> result = jaxbandit.simulate(arms, {"T": Identify(delta=0.05)}, until="stopped", runs=50, horizon=5_000)
+    >>> bool((result.stopped["T"] > 0).all()), result.answers["T"].max().tolist()
+    (True, 0)
+    """
+
+    sampling: Sampling | Policy = TopTwo()
+    stopping: Stopping = ChainGLR()
+    delta: ArrayLike = 0.1
+
+    def validate(self, task: Task) -> None:
+        checks.number(self, "delta", 0, 1, above=True, below=True)
+        checks.one_play(self, task)
+        if len(task.reward) < 2:
+            raise ValueError(f"Identify needs two arms or more; {task.name} has one, which is the best")
+        if members.lacks(self.stopping, "begin", "evidence", "excess"):
+            raise ValueError(f"stopping: {excerpt(self.stopping)} is not a rule such as ChainGLR()")
+        self.stopping.validate(task)
+        if not (self._has_rule() or members.has_methods(self.sampling, "init", "scores", "update")):
+            raise ValueError(f"sampling: {excerpt(self.sampling)} is neither a rule, such as TopTwo(), nor a policy")
+        members.validate(self.sampling, task)
+
+    def init(self, reward: Array) -> Identifying:
+        memory = self.stopping.begin(reward)
+        return Identifying(
+            memory, self._seen(memory, jnp.int32(0)), () if self._has_rule() else self._policy().init(reward)
+        )
+
+    def scores(self, key: Array, state: Identifying, t: Array) -> tuple[Array, Identifying]:
+        if self._has_rule():
+            return self.sampling.choose(key, state.seen, t), state  # type: ignore[union-attr]
+        scores, sampling = self._policy().scores(key, state.sampling, t)
+        return scores, state._replace(sampling=sampling)
+
+    def update(self, state: Identifying, feedback: Feedback) -> Identifying:
+        memory = state.memory.counted(feedback)
+        sampling = state.sampling if self._has_rule() else self._policy().update(state.sampling, feedback)
+        return Identifying(memory, self._seen(memory, feedback.t), sampling)
+
+    def stop(self, state: Identifying, t: Array) -> Array:
+        return (state.seen.excess >= 0).all()
+
+    def answer(self, state: Identifying, t: Array) -> Array:
+        return state.seen.leader
+
+    def _seen(self, memory: Any, t: Array) -> Seen:
+        means = self.stopping.means(memory)
+        leader = jnp.argmax(means).astype(jnp.int32)
+        evidence = self.stopping.evidence(memory, leader, means)
+        excess = self.stopping.excess(memory, leader, evidence, self.delta, t)
+        return Seen(leader, evidence, excess, means, self.stopping.plays(memory))
+
+    def _has_rule(self) -> bool:
+        return members.has_methods(self.sampling, "choose")
+
+    def _policy(self) -> Policy:
+        return self.sampling  # type: ignore[return-value]
