@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
-from jaxbandit.base import described
+from jaxbandit.base import described, total
 from jaxbandit.divergences import bernoulli_kl
 
-STEPS = 24  # of the golden section: the interval shrinks to 1e-5 of its length, the least value is found to 1e-9 of it
-GOLDEN = (5**0.5 - 1) / 2
+STEPS = 18  # of the bisection for the mean at which two arms meet
+TINY = 1e-30
 SERIES_FROM = 8  # counts from which Stirling's series is used: its error is below 1e-7
 
 
@@ -29,27 +28,6 @@ class Evidence(NamedTuple):
 
     ratio: Array
     share: Array
-
-
-def against(leader: Array, means: Array, distance: Callable[[Array], Array]) -> Evidence:
-    """The evidence for the leader: for each b the least of J_a(m) + J_b(m) over m from mean_b to mean_a.
-
-    Args:
-      leader: int32, the arm a with the largest mean.
-      means: [K], of the arms.
-      distance: J [2, K], of arm a and of every arm b, from the common mean m [K] of each pair.
-    """
-    low, high = means, jnp.broadcast_to(means[leader], means.shape)
-
-    def narrower(n: int, ends: tuple[Array, Array]) -> tuple[Array, Array]:
-        low, high = ends
-        left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-        falls = distance(left).sum(0) > distance(right).sum(0)
-        return jnp.where(falls, left, low), jnp.where(falls, high, right)
-
-    low, high = jax.lax.fori_loop(0, STEPS, narrower, (low, high))
-    own, other = distance((low + high) / 2)
-    return found(leader, own, other)
 
 
 def found(leader: Array, own: Array, other: Array) -> Evidence:
@@ -76,32 +54,58 @@ def of_bernoulli(leader: Array, ones: Array, plays: Array) -> Evidence:
     return found(leader, jnp.where(right, own, 0), jnp.where(right, other, 0))
 
 
-def to_line(counts: Array, odds: Array) -> Array:
-    """min of sum over s of N_s KL(p_s, q_s) over chains of two states with q01 = odds q10: [..].
+def nearest_on_line(counts: Array, odds: Array) -> tuple[Array, Array]:
+    """The chain of two states with q01 = odds q10 of the largest likelihood: q01 and q10, [..].
 
-    The minimum is at the smaller root q10 of o N q^2 - [(n01 + n10)(1 + o) + o n00 + n11] q + n01 + n10 = 0, N the sum
-    of all counts. A row that was never left adds nothing.
+    q10 is the smaller root of o N q^2 - [(n01 + n10)(1 + o) + o n00 + n11] q + n01 + n10 = 0, N the sum of all counts.
 
     Args:
       counts: [.., 2, 2] floats, transitions.
       odds: [..], o = P(1) / P(0) of the chain's stationary law.
     """
-    stayed, moved, back, remained = counts[..., 0, 0], counts[..., 0, 1], counts[..., 1, 0], counts[..., 1, 1]
-    rows = stayed + moved, back + remained
-    moves = moved + back
-    middle = moves * (1 + odds) + odds * stayed + remained
-    root = jnp.sqrt(jnp.maximum(middle * middle - 4 * odds * (rows[0] + rows[1]) * moves, 0))
-    q10 = jnp.minimum(2 * moves / jnp.maximum(middle + root, 1e-30), 1)
-    q01 = jnp.minimum(odds * q10, 1)
-    away = bernoulli_kl(moved / jnp.maximum(rows[0], 1), q01), bernoulli_kl(back / jnp.maximum(rows[1], 1), q10)
-    return sum(jnp.where(row > 0, row * one, 0) for row, one in zip(rows, away))  # type: ignore[return-value]
+    moves = counts[..., 0, 1] + counts[..., 1, 0]
+    middle = moves * (1 + odds) + odds * counts[..., 0, 0] + counts[..., 1, 1]
+    root = jnp.sqrt(jnp.maximum(middle * middle - 4 * odds * total(total(counts)) * moves, 0))
+    q10 = jnp.minimum(2 * moves / jnp.maximum(middle + root, TINY), 1)
+    return jnp.minimum(odds * q10, 1), q10
+
+
+def to_line(counts: Array, odds: Array) -> Array:
+    """min of sum over s of N_s KL(p_s, q_s) over chains of two states with q01 = odds q10: [..].
+
+    A row that was never left adds nothing.
+    """
+    rows = total(counts)
+    away = jnp.stack(nearest_on_line(counts, odds), -1)
+    moved = jnp.stack([counts[..., 0, 1], counts[..., 1, 0]], -1)
+    each = bernoulli_kl(moved / jnp.maximum(rows, 1), away)
+    return total(jnp.where(rows > 0, rows * each, 0))
+
+
+def slope(counts: Array, odds: Array) -> Array:
+    """The derivative of `to_line` by the odds, at the nearest chain.
+
+    It is n00 q10 / (1 - q01) - n01 / odds, and n10 / odds - n11 / (odds (odds - 1)) where q01 = 1 limits q10.
+    """
+    q01, q10 = nearest_on_line(counts, odds)
+    odds = jnp.maximum(odds, TINY)
+    inside = _share(counts[..., 0, 0] * q10, 1 - q01) - counts[..., 0, 1] / odds
+    held = (counts[..., 1, 0] - _share(counts[..., 1, 1], odds - 1)) / odds
+    limited = (counts[..., 0, 1] + counts[..., 1, 0]) * odds >= total(total(counts))
+    return jnp.where(limited & (counts[..., 0, 0] == 0), held, inside)
+
+
+def _share(part: Array, whole: Array) -> Array:
+    """part / whole; 0 where the part is 0."""
+    return jnp.where(part > 0, part / jnp.maximum(whole, TINY), 0)
 
 
 def of_chains(leader: Array, means: Array, counts: Array, reward: Array) -> Evidence:
     """The evidence of Markov arms with two states, W(a, b) = min over m of J_a-(m) + J_b+(m).
 
     J_b+(m) is the log-likelihood ratio of arm b's transitions to the most likely chain with a mean of at least m, J_a-
-    to that with a mean of at most m. It is 0 where a row of one of the two was never left, because the row is then free.
+    to that with a mean of at most m. W is 0 where a row of one of the two has no transitions, or no
+    transition leads to another state, because the mean is then free.
 
     Args:
       leader: int32, the arm a with the largest mean of `chain_means`.
@@ -118,14 +122,24 @@ def of_chains(leader: Array, means: Array, counts: Array, reward: Array) -> Evid
     both = jnp.stack([jnp.broadcast_to(counts[leader], counts.shape), counts])  # [2, K, 2, 2]
     low, high = (jnp.stack([jnp.broadcast_to(r[leader], r.shape), r]) for r in (reward[:, 0], reward[:, 1]))
 
-    def distance(mean: Array) -> Array:
-        return to_line(both, jnp.maximum(mean - low, 0) / jnp.maximum(high - mean, 1e-30))
+    def odds(mean: Array) -> Array:
+        return jnp.maximum(mean - low, 0) / below_high(mean)
 
-    complete = (counts.sum(-1) > 0).all(-1)
-    evidence = against(leader, means, distance)
+    def below_high(mean: Array) -> Array:
+        return jnp.maximum(high - mean, 1e-6 * (high - low))
+
+    def narrower(n: int, ends: tuple[Array, Array]) -> tuple[Array, Array]:
+        middle = (ends[0] + ends[1]) / 2
+        speed = (high - low) / below_high(middle) ** 2  # of the odds
+        falls = sum(slope(both, odds(middle)) * speed) < 0
+        return jnp.where(falls, middle, ends[0]), jnp.where(falls, ends[1], middle)
+
+    ends = means, jnp.broadcast_to(means[leader], means.shape)
+    least, most = jax.lax.fori_loop(0, STEPS, narrower, ends)
+    own, other = to_line(both, odds((least + most) / 2))
+    complete = (total(counts) > 0).all(-1) & (counts[:, 0, 1] + counts[:, 1, 0] > 0)
     right = complete & complete[leader] & (means <= means[leader])
-    known = jnp.where(right, evidence.ratio, jnp.where(jnp.isinf(evidence.ratio), jnp.inf, 0))
-    return Evidence(known, jnp.where(right, evidence.share, 0.5))
+    return found(leader, jnp.where(right, own, 0), jnp.where(right, other, 0))
 
 
 def chain_means(counts: Array, reward: Array) -> Array:

@@ -33,7 +33,7 @@ class Identifying(NamedTuple):
 
 @pytree
 class Identify:
-    """Identification of the best arm with an error rate: it samples until the evidence suffices, and answers the leader.
+    """Identification of the best arm with an error rate: samples until the evidence suffices, and answers the leader.
 
     It stops after the first round in which `stopping` has enough evidence that the arm with the largest estimated mean
     is better than each other one. With an exact rule the probability of a wrong answer is at most delta, whatever
