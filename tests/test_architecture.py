@@ -126,10 +126,11 @@ DOORS = {
     "environments": "RestlessFit fit_restless "
     "AllPayingArms ChangingArms ChangingMarkovArms CollidingArms CostlyArms DecisionProcess EXAMPLE "
     "FamilyFit Fit FullInformation HiddenArms "
-    "IndependentArms InitialState LowerBoundArms MarkovArms RestartingArms RestlessArms as_decision_process bernoulli "
-    "beta changing_markov colliding costly decision_process exponential exponential_family fit "
-    "fit_exponential_family full_information gaussian grid "
-    "hidden lower_bound_instance markov piecewise poisson random_arms random_decision_process restarting restless "
+    "IndependentArms InitialState LowerBoundArms MarkovArms RandomWalkArms RestartingArms RestlessArms "
+    "as_decision_process bernoulli beta changing_markov colliding costly decision_process exponential "
+    "exponential_family fit fit_exponential_family full_information gaussian grid "
+    "hidden lower_bound_instance markov piecewise poisson random_arms random_decision_process random_walk restarting "
+    "restless "
     "rewards_table riverswim sinusoid two_state uniform",
     "families": "Bernoulli Exponential Family Gaussian Poisson TabledChains TwoStateChains chain_family",
     "indices": "Mixture Relaxation WhittleIndices best_mixture gittins gittins_beta gittins_value relaxation "

@@ -59,6 +59,10 @@ CHANGING = {  # where levels begin, in how many rounds, and the levels
     "Besson 3": ([1001, 2001, 3001], 4000, "129 491 512 223"),
     "Besson 4": ([1001, 1251, 1501, 1751], 2000, "159 341 532 743 152"),
 }
+WALKS = {  # start, step, reward, part kept, centre, first spread: of 10 and 4 arms
+    "Sutton and Barto, drift": (0, 0.01, 1, 1, 0, 0, 10),
+    "Daw": (50, 2.8, 4, 0.9836, 50, math.sqrt(2.8**2 / (1 - 0.9836**2)), 4),
+}
 DRIFTING = ["Besbes, whole", "Besbes, first third", "Besbes, lower bound", "never in turn", "Besson 5"]
 SWIMS = {  # probabilities of the right action (up, down, up from the first, down from the last), rewards, S, slip
     "RiverSwim": (0.35, 0.05, 0.6, 0.4, 0.005, 1, 6, 0),
@@ -117,7 +121,7 @@ def law(moves: np.ndarray) -> np.ndarray:
 
 def test_every_entry_is_written_out_here():
     known = [*TWO_STATES, *THREE_STATES, *BERNOULLI, *NO_TABLE, *GENERATORS, *RESTLESS, *HIDDEN, *OTHERS]
-    known += [*CHANGING, *DRIFTING, *TURNING, *SWIMS, *BUDGETS, *MIXED]
+    known += [*CHANGING, *WALKS, *DRIFTING, *TURNING, *SWIMS, *BUDGETS, *MIXED]
     assert sorted(known) == sorted(atlas) and len(known) == len(atlas)
 
 
@@ -246,6 +250,15 @@ def test_drift_and_a_table():
     for label in result.labels:  # the last arm pays in 80 of 100 rounds, never when it is its turn
         assert result.visits[label][0, 0, 0, 0, :, 1].tolist() == [0] * 5
         assert metrics.regret(result, label).item() == pytest.approx(80)
+
+
+@pytest.mark.parametrize("name", WALKS)
+def test_walks(name):
+    start, step, reward, kept, centre, spread, count = WALKS[name]
+    arms = atlas[name].arms
+    fields = arms.start, arms.diffusion, arms.deviation, arms.rate, arms.centre, arms.spread
+    for field, expected in zip(fields, (start, step, reward, 1 - kept, centre, spread), strict=True):
+        np.testing.assert_allclose(field, [expected] * count, rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", TURNING)
