@@ -5,7 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from jaxbandit.arguments import number
-from jaxbandit.metrics.counts import Counts, check_best_arm, check_label, check_result, collected, plays_of, visits_of
+from jaxbandit.metrics.counts import (
+    Counts,
+    check_best_arm,
+    check_label,
+    check_result,
+    collected,
+    gain_of_plays,
+    kept_reward,
+    plays_of,
+    visits_of,
+)
 from jaxbandit.metrics.regrets import realised_regret
 
 
@@ -73,7 +83,9 @@ def _least(result: Counts) -> np.ndarray | None:
     if result.problem in ("decision process", "colliding"):
         return result.reward.min((1, 2)) * result.plays
     if result.cost is not None:
-        return result.reward.min(2).sum(1) - np.sort(result.cost, axis=1)[:, -result.plays :].sum(1)
+        kept = kept_reward(result).min(2)
+        of_plays = (kept_reward(result) + gain_of_plays(result, result.cost)).min(2) - kept
+        return kept.sum(1) + np.sort(of_plays, axis=1)[:, : result.plays].sum(1)
     return None
 
 
