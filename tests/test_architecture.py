@@ -120,7 +120,8 @@ DOORS = {
     "thresholds",
     "confidence": "Solver chain_likelihood_ratio chain_mean chain_mean_upper family_upper kl_ball_max "
     "kl_bound kl_lower kl_upper stationary_mean_lower stationary_mean_upper",
-    "decision_processes": "Episodes Kind LongRun Structure diameter episodes hitting_times long_run optimal structure",
+    "decision_processes": "DiscountedValues Episodes Kind LongRun Structure diameter discounted episodes hitting_times "
+    "long_run optimal structure",
     "divergences": "DISTANCES Distance bernoulli_kl farthest jensen_shannon kl log_p_value squared_hellinger "
     "threshold total_variation",
     "environments": "RestlessFit fit_restless "
