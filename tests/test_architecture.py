@@ -74,7 +74,7 @@ BELOW = {
         for line in """\
 fast: extremes slow_paths random_bits jaxprs elementary comparisons batching on_demand compilation
 indices: index_arguments elimination beta_priors start value subsidy relaxed record_rounds mixture
-decision_processes: evaluation best reaching
+decision_processes: evaluation best discounting reaching
 confidence: bernoulli family row chain
 confidence/row: arithmetic tilt scaled_problem ball stationary_mean
 confidence/chain: interior_point interior_point_three_states starting_points row_divergence_three_states \
@@ -142,7 +142,7 @@ DOORS = {
     "paired_difference pseudo_regret realised_regret regret regret_name summary",
     "named_problems": "Atlas NamedProblem atlas",
     "plotting": "COLOURS curve_style plot_batches plot_distribution plot_heatmap plot_history plot_parameter "
-    "plot_pulls plot_regret",
+    "plot_best_arm_share plot_pulls plot_regret",
     "policies": "DecentralisedDSEE MixtureKLUCB PrimalDualBwK RatioKLUCB "
     "IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle "
     "ALL Boltzmann CUSUM DMED DSEE EpsilonGreedy ExploreThenCommit GLR IMED IMEDMC KLUCB KLUCBMC MOSS MUCB RCA TVKLUCB "

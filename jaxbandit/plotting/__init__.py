@@ -1,7 +1,7 @@
 """Plots of a result: each function draws on an axes and returns it; no global setting is changed."""
 
 from jaxbandit.plotting.common import COLOURS, MARKERS, curve_style
-from jaxbandit.plotting.curves import plot_batches, plot_distribution, plot_pulls, plot_regret
+from jaxbandit.plotting.curves import plot_batches, plot_best_arm_share, plot_distribution, plot_pulls, plot_regret
 from jaxbandit.plotting.live_plays import plot_history
 from jaxbandit.plotting.settings import plot_heatmap, plot_parameter
 
@@ -10,6 +10,7 @@ __all__ = [
     "MARKERS",
     "curve_style",
     "plot_batches",
+    "plot_best_arm_share",
     "plot_distribution",
     "plot_heatmap",
     "plot_history",
