@@ -42,6 +42,9 @@ BERNOULLI = {
     "easy Bernoulli": (0.9, 0.6, 0.5, 0.4, 0.3),
     "hard Bernoulli": (0.5, 0.48, 0.48, 0.48, 0.48),
     "wide Bernoulli": (0.9, 0.7, 0.5, 0.3, 0.1),
+    **{"Auer 1": (0.9, 0.6), "Auer 2": (0.9, 0.8), "Auer 3": (0.55, 0.45), "Auer 11": (0.9, *[0.6] * 9)},
+    "Auer 12": (0.9, 0.8, 0.8, 0.8, 0.7, 0.7, 0.7, 0.6, 0.6, 0.6),
+    **{"Auer 13": (0.9, *[0.8] * 9), "Auer 14": (0.55, *[0.45] * 9)},
     "rare Bernoulli": (0.1, 0.05, 0.05, 0.05, 0.02, 0.02, 0.02, 0.01, 0.01, 0.01),
 }
 FALLING = (0.5, 0.4, 0.3, 0.2, 0.1)
@@ -102,7 +105,15 @@ MIXED = {  # the arms that are independent
     "scenario 3, best i.i.d.": ("scenario 3", [4]),
     "scenario 3, others i.i.d.": ("scenario 3", [0, 1, 2, 3]),
 }
-OTHERS = ["machines 10", "channels", "i.i.d. scenario 3", "hidden cycles", "restarting scenario 1", "four rooms"]
+OTHERS = [
+    "sure or even",
+    "machines 10",
+    "channels",
+    "i.i.d. scenario 3",
+    "hidden cycles",
+    "restarting scenario 1",
+    "four rooms",
+]
 
 
 def rows(name: str) -> np.ndarray:
@@ -140,6 +151,12 @@ def test_independent_rewards_of_three_values():
     np.testing.assert_allclose(arms.transition, expected, rtol=1e-9)
     np.testing.assert_array_equal(arms.reward, [[0, 0.5, 1]] * 5)
     np.testing.assert_array_equal(atlas["i.i.d. scenario 3"].make(initial_state=2).initial[:, 2], 1)
+
+
+def test_an_arm_that_never_varies():
+    arms = atlas["sure or even"].arms
+    np.testing.assert_array_equal(arms.transition, np.full((2, 2, 2), 0.5))
+    np.testing.assert_array_equal(arms.reward, [[0, 1], [0.495, 0.495]])
 
 
 @pytest.mark.parametrize("name", MIXED)

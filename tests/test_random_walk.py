@@ -93,5 +93,7 @@ def test_bad_input():
     ):
         with pytest.raises(ValueError, match=message):
             random_walk(**{"start": [1.0, 2.0], "diffusion": 1.0} | given)
+    with pytest.raises(ValueError, match="RandomWalkArms has changing arms; the bounds are for rested arms"):
+        jaxbandit.bounds.lai_robbins(ARMS)
     with pytest.raises(ValueError, match="UCB1Tuned"):
         simulate(ARMS, {"T": jaxbandit.UCB1Tuned()}, runs=1, horizon=2)

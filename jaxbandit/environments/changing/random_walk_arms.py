@@ -10,9 +10,9 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
-from jaxbandit import draws, quantiles
+from jaxbandit import draws, families, quantiles
 from jaxbandit.arguments import excerpt, finite
-from jaxbandit.base import Declares, Feedback, Range, pytree
+from jaxbandit.base import Declares, Family, Feedback, Range, pytree
 from jaxbandit.fast import computed_once, look_up
 from jaxbandit.sums import TwoFloats, add_rewards, add_to_each, no_sums
 
@@ -52,6 +52,11 @@ class RandomWalkArms:
     def arms(self) -> int:
         """K."""
         return int(self.start.shape[0])
+
+    @property
+    def family(self) -> Family:
+        """The family of the rewards of a round, normal laws with the variances [K] of the arms."""
+        return families.Gaussian(np.asarray(self.deviation) ** 2)
 
     def means(self) -> np.ndarray:
         """The expected mean of each arm in the long run, [K] float64: its centre, or its start if nothing pulls it.
