@@ -115,14 +115,19 @@ def rounds(times: ArrayLike) -> np.ndarray:
     return array
 
 
-def transitions(environment: MarkovEnvironment) -> np.ndarray:
-    """The transitions [K, S, S]."""
+def check_rested(environment: MarkovEnvironment) -> None:
+    """Raise ValueError unless it is an environment with rested arms."""
     check_environment(environment)
     if declares(environment).problem != "rested":
         raise ValueError(
             f"environment: {type(environment).__name__} has {declares(environment).problem} arms; the bounds are for "
             "rested arms whose states are seen"
         )
+
+
+def transitions(environment: MarkovEnvironment) -> np.ndarray:
+    """The transitions [K, S, S]."""
+    check_rested(environment)
     if members.transition(environment) is None:
         raise ValueError(f"environment: {type(environment).__name__} has no transition matrices; give Markov arms")
     return stochastic("environment", environment.transition, EXACT)

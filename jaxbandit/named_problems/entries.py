@@ -137,6 +137,31 @@ def _independent() -> list[NamedProblem]:
             "Garivier and Cappe 2011, COLT: ten arms with low rewards.",
             "Ten independent arms that seldom pay: bounds not made for small means are far too wide.",
         ),
+        *(
+            NamedProblem(
+                f"Garivier and Kaufmann {number}",
+                partial(bernoulli, means),
+                f"Garivier and Kaufmann 2016, COLT, section 6, the {word} problem (its numbers from memory).",
+                purpose,
+                {"T*, rounds for each unit of log(1 / delta) to know the best arm": time},
+            )
+            for number, word, means, time, purpose in (
+                (
+                    1,
+                    "first",
+                    [0.5, 0.45, 0.43, 0.4],
+                    989.79,
+                    "Independent arms: which is best, with the nearest two hard to tell?",
+                ),
+                (
+                    2,
+                    "second",
+                    [0.3, 0.21, 0.2, 0.19, 0.18],
+                    326.64,
+                    "Independent arms: which is best, with the others all alike?",
+                ),
+            )
+        ),
         NamedProblem(
             "Gaussian",
             partial(gaussian, FALLING, 0.5),
