@@ -141,7 +141,7 @@ def _independent() -> list[NamedProblem]:
             NamedProblem(
                 f"Garivier and Kaufmann {number}",
                 partial(bernoulli, means),
-                f"Garivier and Kaufmann 2016, COLT, section 6, the {word} problem (its numbers from memory).",
+                f"Garivier and Kaufmann 2016, COLT, section 6, its {word} problem.",
                 purpose,
                 {"T*, rounds for each unit of log(1 / delta) to know the best arm": time},
             )
