@@ -113,8 +113,8 @@ def identification(environment: MarkovEnvironment, among: Among = None) -> Ident
       ValueError: two arms have the best mean, there is one arm only, an arm is not irreducible, or the arms are not in
         the class.
 
-    Source: Garivier and Kaufmann 2016, written from memory, for independent arms; Moulos 2019 (its introduction) for one
-    family of chains; for all chains the same proof, with what a move tells in place of what a reward tells.
+    Source: Garivier and Kaufmann 2016, written from memory, for independent arms; Moulos 2019 (its introduction was
+    read) for one family of chains; for all chains the same proof, with what a move tells in place of a reward.
 
     >>> from jaxbandit import bernoulli, two_state
     >>> result = identification(two_state([0.5, 0.4], [0.4, 0.55]))
