@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from scipy.optimize import brentq, minimize
+from scipy.optimize import brentq, minimize, minimize_scalar
 
 from jaxbandit import atlas, bernoulli, bounds, chains, environments, families, markov, two_state
 from jaxbandit.bounds.nearest import nearest_two_state, two_state_rate
@@ -177,7 +177,7 @@ def test_three_states(arms):
     every = atlas["scenario 3"].arms
     some = markov(every.transition[list(arms)], every.reward[0])
     found = bounds.identification(some)
-    assert not found.tight
+    assert not found.tight and 0 < found.constant < 0.3
     if len(arms) == 5:
         assert found.time == pytest.approx(91.43, abs=5e-3)
         np.testing.assert_allclose(found.weights, [0.107, 0.198, 0.213, 0.180, 0.302], atol=6e-4)
@@ -195,6 +195,34 @@ def test_rounds_of_a_delta():
         for method in (found.at_least, found.about):
             with pytest.raises(ValueError, match=r"^delta: "):
                 method(wrong)
+
+
+def told_by_state(p01, p10, mean):
+    """What a departure from each of two states tells of the nearest chain with a mean, by search along the line."""
+    law = np.array([p10, p01]) / (p01 + p10)
+
+    def told(x):
+        pairs = ((p01, x), (p10, x * (1 - mean) / mean))
+        return np.array([kl(np.array([p, 1 - p]), np.array([q, 1 - q])) for p, q in pairs])
+
+    ends = (0, min(1, mean / (1 - mean)))
+    return told(minimize_scalar(lambda x: law @ told(x), method="bounded", bounds=ends, options={"xatol": 1e-9}).x)
+
+
+def test_where_chains_start():
+    """From state 0 what a chain tells beyond its rate is at most (f_0 - f_1) / (p01 + p10), if that is positive."""
+    p01, p10 = np.array([[0.5, 0.4, 0.1], [0.2, 0.65, 0.2]])
+    for arms in (two_state(p01, p10), two_state(p10, p01, reward=(1, 0), initial_state=1)):
+        found = bounds.identification(arms)
+        total = 0.0
+        for pair in found.pairs:
+            for k in (0, pair.arm):
+                first, second = told_by_state(p01[k], p10[k], pair.mean)
+                total += max(first - second, 0) / (p01[k] + p10[k]) / (found.time * pair.of_arm)
+        assert found.constant == pytest.approx(total, rel=1e-5) and 0 < total < 0.1
+    settled = bounds.identification(two_state(p01, p10, initial_state="stationary"))
+    assert settled.time == pytest.approx(found.time, rel=1e-12) and settled.constant != found.constant
+    assert bounds.identification(bernoulli([0.5, 0.4])).constant == 0
 
 
 def test_arms_that_rewards_alone_tell_apart():

@@ -7,10 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from jaxbandit import chains
 from jaxbandit.arguments import as_floats, excerpt
 from jaxbandit.base import described
 from jaxbandit.bounds.arms import MarkovEnvironment, best_and_others, check_rested, gaps
-from jaxbandit.bounds.moved_means import Among, class_of
+from jaxbandit.bounds.moved_means import Among, Class, class_of
 from jaxbandit.bounds.shares_of_plays import Cuts, shares, told, told_by_few
 
 
@@ -43,6 +44,8 @@ class Identification(NamedTuple):
       pairs: for each other arm what the best one is told from it by.
       best: the best arm.
       holds_for: the arms that an algorithm has to be right for, in words.
+      constant: nats by which what is told may exceed what it is in the long run, from where the chains start. 0 for
+        independent arms; NaN for a family of chains, where it is not computed.
       tight: whether `time` is T*, up to a part in 10^9; else it is the least found, and T* may be larger.
     """
 
@@ -51,14 +54,14 @@ class Identification(NamedTuple):
     pairs: tuple[Pair, ...]
     best: int
     holds_for: str
+    constant: float
     tight: bool
 
     def at_least(self, delta: ArrayLike) -> np.ndarray:
-        """T* kl(delta, 1 - delta), which the expected rounds of a delta-correct algorithm exceed.
+        """T* kl(delta, 1 - delta), the least expected rounds of a delta-correct algorithm up to a constant of the arms.
 
-        It holds for independent arms as it is. For chains it holds up to a constant of the arms that does not depend on
-        delta: the states that a chain leaves before it stops are not in the proportions of its stationary law, if it
-        starts from one state.
+        E tau >= T* (kl(delta, 1 - delta) - c), with c = `constant`: before an algorithm stops, the states that a chain
+        leaves are not in the proportions of its stationary law. For independent arms c is 0.
 
         Args:
           delta: largest probability of a wrong answer, in (0, 1/2].
@@ -86,14 +89,18 @@ def identification(environment: MarkovEnvironment, among: Among = None) -> Ident
 
     An algorithm plays one arm a round, stops at a round tau of its choice and names an arm. It is delta-correct if for
     all arms of a class it names another arm than the best with a probability of at most delta. Then
-        liminf of E tau / log(1 / delta) >= T* for delta to 0,   E tau >= T* kl(delta, 1 - delta),
-    the second for chains up to a constant of the arms, and with 1 the best arm
+        liminf of E tau / log(1 / delta) >= T* for delta to 0,   E tau >= T* (kl(delta, 1 - delta) - c),
+    with 1 the best arm
         1 / T* = max over w of min over k of inf over m of w_1 I-(P_1, m) + w_k I+(P_k, m),
         I+(P, m) = inf{I(P || Q) : mean(Q) >= m},   I-(P, m) = inf{I(P || Q) : mean(Q) <= m},
     Q in the class, I the `chains.kl_rate`: what a play of an arm tells against the problem in which the best arm and
     arm k both have the mean m. w is solved for as by Garivier and Kaufmann: if the best arm is played once, arm k has
     to be played x_k(y) = max over m of (y - I-(P_1, m)) / I+(P_k, m) times for this to be y, and (1 + sum of x_k(y)) /
     y is least where the sum of I- / I+ at these m is 1. Every m gives a lower bound on T*.
+
+    c is the mean over k, with the weights 1 / (T* I+(P_k, m)), of what the arms 1 and k can tell beyond I a play. With
+    Q the chain to which an arm P is moved, f_s = KL(P_s, Q_s) and h the `chains.relative_values` of P with the rewards
+    f, n plays tell n I + h(first state) - h(last state) on average, which is at most n I + E h(first state) - min h.
 
     For two states I is in closed form, and it is convex in the log odds of m; for independent arms, and in families, in
     m or in the family's parameter. So where the arms also pay alike, nothing is missed. For three states and more I is
@@ -137,12 +144,14 @@ def identification(environment: MarkovEnvironment, among: Among = None) -> Ident
     if time > 0:
         weights[others] = found.plays
     weights /= weights.sum()
+    pairs = _pairs(cuts, weights, best, others)
     return Identification(
         time=time,
         weights=weights,
-        pairs=_pairs(cuts, weights, best, others),
+        pairs=pairs,
         best=best,
         holds_for=kind.name,
+        constant=_constant(environment, kind, best, [pair for pair in pairs if weights[pair.arm] > 0 < time]),
         tight=kind.tight,
     )
 
@@ -172,6 +181,23 @@ def _pairs(cuts: Cuts, weights: np.ndarray, best: int, others: np.ndarray) -> tu
         mean, of_best, of_arm = (float(values[k, at]) for values in cuts)
         pairs.append(Pair(arm, mean, of_best, of_arm, float(rate[at])))
     return tuple(pairs)
+
+
+def _constant(environment: MarkovEnvironment, kind: Class, best: int, pairs: list[Pair]) -> float:
+    """The most that pairs with weights tell beyond what they tell in the long run, on the average over them."""
+    nearest = kind.nearest
+    if nearest is None:
+        return kind.constant
+
+    def beyond(arm: int, mean: float, information: float) -> float:
+        if information == 0:
+            return 0.0
+        rows = np.asarray(environment.transition[arm], float)
+        values = chains.relative_values(rows, chains.relative_entropy(rows, nearest(arm, mean)))
+        return float(environment.initial[arm] @ values - values.min())
+
+    both = [beyond(best, pair.mean, pair.of_best) + beyond(pair.arm, pair.mean, pair.of_arm) for pair in pairs]
+    return float(np.average(both, weights=[1 / pair.of_arm for pair in pairs])) if pairs else 0.0
 
 
 def _probability(delta: ArrayLike) -> np.ndarray:

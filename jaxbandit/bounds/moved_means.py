@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Literal, NamedTuple
 
@@ -13,7 +14,7 @@ from jaxbandit import chains, members
 from jaxbandit.arguments import excerpt, has
 from jaxbandit.base import Family, reward_table
 from jaxbandit.bounds.arms import TOLERANCE, MarkovEnvironment, irreducible, transitions
-from jaxbandit.bounds.nearest import nearest_row, two_state_rate
+from jaxbandit.bounds.nearest import nearest_row, two_state_chain, two_state_rate
 from jaxbandit.bounds.one_parameter import check_family
 from jaxbandit.bounds.search import nearest_chain
 from jaxbandit.bounds.shares_of_plays import Informations
@@ -30,6 +31,8 @@ class Class(NamedTuple):
     informations: Informations
     tight: bool  # whether the means at which a pair meets are found for certain
     thorough: Informations | None = None  # by longer searches, where there is no formula
+    constant: float = 0.0  # of `Identification`, where `nearest` is None
+    nearest: Callable[[int, float], np.ndarray] | None = None  # the chain [S, S] to which an arm is moved, by its mean
 
 
 def class_of(environment: MarkovEnvironment, best: int, others: np.ndarray, among: Among) -> Class:
@@ -83,9 +86,14 @@ def _chains(environment: MarkovEnvironment, best: int, others: np.ndarray) -> Cl
     name = "all chains with these rewards"
     if transition.shape[1] > 2:
         searched = _Searched(transition, reward, best, others)
-        return Class(name, searched.quick, False, searched.thorough)
+        return Class(name, searched.quick, False, searched.thorough, nearest=searched.nearest)
     transition = np.array([rows[::-1, ::-1] if pays[1] < pays[0] else rows for rows, pays in zip(transition, reward)])
-    low, high = reward.min(1), reward.max(1)
+    low, high, means = reward.min(1), reward.max(1), np.asarray(environment.means(), float)
+
+    def nearest(arm: int, mean: float) -> np.ndarray:
+        share = (mean - low[arm]) / (high - low)[arm]
+        rows = two_state_chain(transition[arm, 0, 1], transition[arm, 1, 0], np.asarray(share))
+        return rows[::-1, ::-1] if reward[arm, 1] < reward[arm, 0] else rows
 
     def rate(arms: np.ndarray | list[int], mean: np.ndarray) -> np.ndarray:
         with np.errstate(all="ignore"):  # an arm whose states pay the same has one mean only
@@ -95,8 +103,8 @@ def _chains(environment: MarkovEnvironment, best: int, others: np.ndarray) -> Cl
     def informations(mean: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.where(mean < means[best], rate([best], mean), 0), rate(others, mean)
 
-    means = np.asarray(environment.means(), float)
-    return Class(name, informations, bool((low == low[0]).all() and (high == high[0]).all()))
+    alike = bool((low == low[0]).all() and (high == high[0]).all())
+    return Class(name, informations, alike, nearest=nearest)
 
 
 class _Searched:
@@ -111,6 +119,11 @@ class _Searched:
 
     def thorough(self, mean: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return self._informations(mean, again=False)
+
+    def nearest(self, arm: int, mean: float) -> np.ndarray:
+        """The chain found for a mean that was asked for."""
+        sign = -1 if arm == self.best else 1
+        return self.found.get((arm, sign), {}).get(sign * mean, self.transition[arm])
 
     def _informations(self, mean: np.ndarray, again: bool) -> tuple[np.ndarray, np.ndarray]:
         order = np.unravel_index(mean.argsort(axis=None), mean.shape)
@@ -156,7 +169,9 @@ def _family(environment: MarkovEnvironment, best: int, others: np.ndarray, famil
         every = told(mean.ravel()).reshape(*mean.shape, len(means))
         return every[..., best], every[np.arange(len(others)), :, others]
 
-    return Class(f"all arms of the family {type(family).__name__}", informations, True)
+    of_chains = members.transition(environment) is not None and not independent(environment)
+    name = f"all arms of the family {type(family).__name__}"
+    return Class(name, informations, True, constant=np.nan if of_chains else 0.0)
 
 
 @jax.jit
