@@ -40,13 +40,13 @@ class Identification(NamedTuple):
 
     Fields:
       time: T*, rounds for each unit of log(1 / delta).
-      weights: w* [K], the share of each arm's plays with which that is reached; their sum is 1.
+      weights: w* [K], the share of all plays that each arm gets where that is reached; their sum is 1.
       pairs: for each other arm what the best one is told from it by.
       best: the best arm.
       holds_for: the arms that an algorithm has to be right for, in words.
       constant: nats by which what is told may exceed what it is in the long run, from where the chains start. 0 for
         independent arms; NaN for a family of chains, where it is not computed.
-      tight: whether `time` is T*, up to a part in 10^9; else it is the least found, and T* may be larger.
+      tight: whether `time` is T*, up to a part in 10^9; else it is the largest lower bound found, and T* may be larger.
     """
 
     time: float
