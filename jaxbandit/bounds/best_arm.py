@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from jaxbandit import chains
 from jaxbandit.arguments import as_floats, excerpt
 from jaxbandit.base import described
-from jaxbandit.bounds.arms import MarkovEnvironment, best_and_others, check_rested, gaps
+from jaxbandit.bounds.arms import MarkovEnvironment, best_and_others, gaps
 from jaxbandit.bounds.moved_means import Among, Class, class_of
 from jaxbandit.bounds.shares_of_plays import Cuts, shares, told, told_by_few
 
@@ -130,7 +130,6 @@ def identification(environment: MarkovEnvironment, among: Among = None) -> Ident
     >>> round(identification(bernoulli([0.5, 0.45, 0.43, 0.4])).time, 2)
     989.79
     """
-    check_rested(environment)
     best, others = _one_best(environment)
     means = np.asarray(environment.means(), float)
     kind = class_of(environment, best, others, among)
