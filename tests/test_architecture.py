@@ -84,7 +84,7 @@ decision_processes: evaluation best discounting reaching
 confidence: bernoulli family row chain
 confidence/row: arithmetic tilt scaled_problem ball stationary_mean
 confidence/chain: interior_point interior_point_three_states starting_points row_divergence_three_states \
-multistart many_states two_states two_states_upper likelihood
+multistart many_states two_states two_states_upper likelihood kt_mixture order_of_means
 planning: rows iteration induction subsidies
 metrics: summaries counts regrets shares swaps
 named_problems: named_arms look_up budgets changing processes entries
@@ -130,11 +130,12 @@ OFFERED = {
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 # what users know by its place
 DOORS = {
-    "bounds": "Bound Condition eigenvalue_condition family_lower lai_robbins lower lower_paper price_of_slow_arms "
-    "regret_exponent ucb_sm_constant ucb_sm_upper upper_asymptotic upper_finite",
+    "bounds": "Bound Condition Identification Pair eigenvalue_condition family_lower identification lai_robbins lower "
+    "lower_paper price_of_slow_arms regret_exponent ucb_sm_constant ucb_sm_upper upper_asymptotic upper_finite",
     "chains": "eigenvalue_gap kl_rate recurrent_classes relative_entropy relative_values reward_gap stationary "
     "thresholds",
-    "confidence": "Solver chain_likelihood_ratio chain_mean chain_mean_upper family_upper kl_ball_max "
+    "confidence": "ChainOrder Solver chain_likelihood_ratio chain_mean chain_mean_upper chain_mixture chain_order "
+    "family_upper kl_ball_max "
     "kl_bound kl_lower kl_upper stationary_mean_lower stationary_mean_upper",
     "decision_processes": "DiscountedValues Episodes Kind LongRun Structure diameter discounted episodes hitting_times "
     "long_run optimal structure",
