@@ -177,12 +177,14 @@ def test_pictures_write_numbers_alike(tmp_path):
 
 @pytest.mark.parametrize("width", [30, 60, 200])
 def test_tables_fit_the_terminal(width):
-    """Blocks of columns begin with what tells the rows apart, and no number is lost."""
-    rows = [{"claim": f"policy {n} beats the others", "mean": n, "worst 5%": 9 * n} for n in range(3)]
-    view = show(rows, width)
+    """The first columns are shown, the others named with the file that has them, and words are never broken."""
+    rows = [{"claim": f"policy {n} beats all others", "mean": n, "undecided": "by nobody " * 9} for n in range(3)]
+    view = show(rows, width, "claims.csv")
     assert max(map(len, view.splitlines())) <= width
-    assert all(block.split()[0] == "claim" and block.count("beats") == 3 for block in view.split("\n\n"))
-    assert {"9.0", "18.0", "1.0", "2.0"} <= set(view.split())
+    assert all(word in f"claim mean undecided {rows}" for word in set(re.findall("[a-z]+", view.partition("\nNot")[0])))
+    assert {"policy", "others", "0.0", "1.0", "2.0"} <= set(view.split())
+    named = "Not shown: undecided (all are in claims.csv)" in " ".join(view.split())
+    assert (width < 60) == named != ("nobody" in view)
 
 
 def test_own_policy_is_checked_and_runs(capsys):
