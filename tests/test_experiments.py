@@ -127,7 +127,9 @@ def test_every_command_has_a_command_line(monkeypatch, capsys):
     """All take `--version` and `--out`, and those that play `--quick`; its numbers are among the options."""
     asked = {}
     for path in (ROOT / "experiments").glob("*.py"):
-        if said := re.search(r"^    main\(.*, (\w+), \"(\w+)\", .*__doc__.*\)$", path.read_text(), re.MULTILINE):
+        if said := re.search(
+            r"^    main\(.*, (\w+), \"(\w+)\", .*(?:__doc__|about).*\)$", path.read_text(), re.MULTILINE
+        ):
             asked[said[2]] = getattr(import_module(f"experiments.{path.stem}"), said[1])
             assert said[2] == path.stem
     assert len(asked) == 32

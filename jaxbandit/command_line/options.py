@@ -20,6 +20,7 @@ from jaxbandit.interruption import reraise_ctrl_c
 from jaxbandit.texts import near_miss
 
 T = TypeVar("T")
+VALUES = {int: "N", float: "X"}  # what stands for a value of this type in `--help`
 
 
 def option(default: Any, help: str, offered: Iterable[str] = ()) -> Any:
@@ -127,6 +128,14 @@ def names_in(text: str, where: str, known: Sequence[str]) -> list[str]:
     return names
 
 
+def numbers_in(text: str, where: str, least: int) -> list[int]:
+    """The whole numbers that an option lists, each once, the least first."""
+    with suppress(argparse.ArgumentTypeError):
+        if min(numbers := {_whole(word) for word in listed(text)}) >= least:
+            return sorted(numbers)
+    raise ValueError(f"{where}: {text!r} is not a list of numbers of at least {least}, such as '10, 30, 100'")
+
+
 def unknown(what: str, name: str, known: Iterable[str]) -> str:
     """The message on a name that is not known."""
     return f"{what}: there is no {name!r}{near_miss(name, known)}; there are {', '.join(known)}"
@@ -177,14 +186,17 @@ def from_command_line(
         if default is dataclasses.MISSING:
             parser.add_argument(field.name, help=field.metadata["help"], metavar=field.name.upper())
             continue
-        text = field.metadata["help"] + ("" if default == "" or default is False else f" (default: {default})")
+        text = field.metadata["help"].replace("NAME", name) + (
+            "" if default == "" or default is False else f" (default: {default})"
+        )
         if field.name == "quick":
             text += "".join(f" {flag(name)} {value!r}" for name, value in settings.QUICK.items())  # type: ignore[attr-defined]
         if isinstance(default, bool):
             parser.add_argument(own, action="store_true", help=text)
-        else:
-            kind = _state if field.name == "initial_state" else _whole if isinstance(default, int) else type(default)
-            parser.add_argument(own, type=kind, default=default, help=text, metavar=field.name.upper())
+            continue
+        kind = _state if field.name == "initial_state" else _whole if isinstance(default, int) else type(default)
+        value = "DIR" if field.name == "out" else VALUES.get(type(default), "TEXT")
+        parser.add_argument(own, type=kind, default=default, help=text, metavar=value)
     known, rest = parser.parse_known_args(arguments)
     if rest:
         flags = [each for action in parser._actions for each in action.option_strings if each.startswith("--")]

@@ -1,10 +1,15 @@
 """Completion of this command by the shell: prints a script for bash or zsh, which starts no Python when a key is hit.
 
-SHELL is bash or zsh. For bash, once: jaxbandit completion bash > ~/.local/share/bash-completion/completions/jaxbandit
+For bash put this into ~/.bashrc:
 
-For zsh put this into ~/.zshrc, below compinit: source <(jaxbandit completion zsh)
+source <(jaxbandit completion bash)
 
-It completes commands, options, and the names of policies, of problems and of what else is known; files, where nothing
+and for zsh this into ~/.zshrc, below compinit:
+
+source <(jaxbandit completion zsh)
+
+Each new shell then takes two seconds longer, unless the script is written to a file that is read in its place. It
+completes commands, options, and the names of policies, of problems and of what else is known; files, where nothing
 is. Print it again after an update.
 """
 
