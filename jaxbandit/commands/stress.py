@@ -59,7 +59,7 @@ def survey(part: Chapter, panel: dict[str, Policy], settings: Settings, folder: 
 def search(part: Chapter, panel: dict[str, Policy], settings: Settings, folder: Path) -> list[Found]:
     """The worst problems found, or none where the search is not installed."""
     if not importlib.util.find_spec("cmaes"):
-        print('no search for the worst problems: it needs the package cmaes (pip install cmaes)')
+        print("no search for the worst problems: it needs the package cmaes (pip install cmaes)")
         return []
     (policy,) = part.policies.values()
     found = stress.worst(
