@@ -58,7 +58,7 @@ def test_what_is_wrong_is_named_with_what_is_like_it(call, monkeypatch):
         (["stress"], "the following arguments are required: POLICY"),
         (["stress", "KLUBC"], "stress: jaxbandit has no 'KLUBC' (did you mean KLUCB?); it has "),
         (["stress", "KLUCB", "--horizon", "1.5"], "argument --horizon: '1.5' is not a whole number"),
-        (["stress", "PSRL"], "PSRL(): does not play any space of problems that there is"),
+        (["stress", "PSRL"], "--space: PSRL() does not play any space of problems that there is: "),
         (["tune", "--policy", "KLUBC"], "--policy: there is no 'KLUBC' (did you mean KLUCB?); there are "),
         (["tune", "--scenarios", "scenario 1, scenario1"], "--scenarios: there is no 'scenario1' (did you mean "),
         (["atlas", "scenario1"], "scenario1 is not in the atlas; like it are: scenario 1"),

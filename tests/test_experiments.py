@@ -76,7 +76,7 @@ def test_a_folder_holds_one_experiment_with_one_set_of_settings(tmp_path):
 
 def test_bad_settings_are_refused_in_one_line(tmp_path):
     done = shell("experiments.scenario1", "--initial-state", "7", "--out", str(tmp_path / "x"))
-    assert done.returncode != 0 and "initial_state: 7 is out of range" in done.stderr
+    assert done.returncode == 2 and "initial_state: 7 is out of range" in done.stderr
     assert "Traceback" not in done.stderr and not (tmp_path / "x").exists()
 
 

@@ -45,7 +45,11 @@ def one(name: str) -> str:
         for field in dataclasses.fields(policy)  # type: ignore[arg-type]
     }
     parts = [f"jaxbandit.policies.{name}", inspect.getdoc(policy) or ""]
-    return "\n\n".join([*parts, f"Fields and defaults\n{listing(fields)}" if fields else "It has no fields."])
+    parts.append(f"Fields and defaults\n{listing(fields)}" if fields else "It has no fields.")
+    if made := inspect.getattr_static(policy, "of", None):
+        needed = [each for each in inspect.signature(made.__func__).parameters if each != "cls"]
+        parts.append(filled(f"Made of known arms: {name}.of({', '.join(needed)})"))
+    return "\n\n".join(parts)
 
 
 def run(settings: Settings) -> None:

@@ -20,7 +20,7 @@ from jaxbandit import Policy, stress
 from jaxbandit.command_line.experiment import begin, finish
 from jaxbandit.command_line.options import Simulation, argument, file_name, option
 from jaxbandit.judging import failures
-from jaxbandit.judging.judged_spaces import Chapter, affordable, chapters, middle, relabelled, space_from_text
+from jaxbandit.judging.judged_spaces import Chapter, affordable, chapters, middle, refused, relabelled, space_from_text
 from jaxbandit.judging.policy_text import policies_of
 from jaxbandit.judging.report import survey_rows
 from jaxbandit.reports.tables import Tables
@@ -92,7 +92,10 @@ def run(settings: Settings) -> list[Found]:
     (label,) = policies
     parts = chapters(policies, space_from_text(settings.space), settings.horizon, full=False)
     if not parts:
-        raise ValueError(f"{label}: does not play {settings.space or 'any space of problems that there is'}")
+        space = space_from_text(settings.space) or stress.TwoStateSpace()
+        which = settings.space or "any space of problems that there is"
+        reason = refused(label, policies[label], middle(space), settings.horizon)
+        raise ValueError(f"--space: {label} does not play {which}: {reason}")
     (part,) = parts
     default = f"results/stress/{file_name(label)}-{settings.horizon}-seed{settings.seed}"
     folder = begin("stress", settings, {}, default, fixed=("policy", "horizon", "seed"))

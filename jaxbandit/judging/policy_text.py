@@ -19,7 +19,6 @@ from jaxbandit.texts import near_miss
 
 PARTS = ("init", "scores", "update")
 IN_A_FILE = re.compile(r"(.*?\.py)(?::(.*))?", re.DOTALL)
-OURS = Path(__file__).parent.parent  # the experiments
 EXPRESSION = "<policy>"
 
 
@@ -95,7 +94,7 @@ def _made_of_arms(name: str, names: Mapping[str, Any]) -> str:
 
 def in_users_words(error: Exception, expression: str) -> str:
     """The error in one line, which begins with the user's line, or with the expression where no file has one."""
-    ours = (OURS, Path(str(jaxbandit.__file__)).parent, Path(str(importlib.__file__)).parent.parent)
+    ours = (Path(str(jaxbandit.__file__)).parent, Path(str(importlib.__file__)).parent.parent)
 
     def is_a_users(file: str) -> bool:
         """Whether a file is neither Python's, nor a package's, nor ours."""
