@@ -47,8 +47,9 @@ def one(name: str) -> str:
     parts = [f"jaxbandit.policies.{name}", inspect.getdoc(policy) or ""]
     parts.append(f"Fields and defaults\n{listing(fields)}" if fields else "It has no fields.")
     if made := inspect.getattr_static(policy, "of", None):
-        needed = [each for each in inspect.signature(made.__func__).parameters if each != "cls"]
-        parts.append(filled(f"Made of known arms: {name}.of({', '.join(needed)})"))
+        _, *given = inspect.signature(made.__func__).parameters.values()  # without the class
+        shown = ", ".join(str(each.replace(annotation=each.empty)) for each in given)
+        parts.append(filled(f"Made of an environment: {name}.of({shown})"))
     return "\n\n".join(parts)
 
 
