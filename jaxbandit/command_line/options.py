@@ -30,17 +30,17 @@ def option(default: Any, help: str, offered: Iterable[str] = ()) -> Any:
 
 def argument(help: str, offered: Iterable[str] = ()) -> Any:
     """An option that has to be given, without a flag."""
-    return dataclasses.field(metadata={"help": help, "offered": tuple(offered)})
+    return dataclasses.field(metadata={"help": help, "nargs": None, "offered": tuple(offered)})
 
 
 def arguments(help: str, one: str, offered: Iterable[str] = ()) -> Any:
     """What has to be given without a flag, once or several times: a tuple of texts, each of which is called `one`."""
-    return dataclasses.field(metadata={"help": help, "one": one, "offered": tuple(offered)})
+    return dataclasses.field(metadata={"help": help, "nargs": "+", "one": one, "offered": tuple(offered)})
 
 
 def name_in_words(help: str, offered: Iterable[str]) -> Any:
     """A name without a flag, which may be left out, and may have blanks that are not quoted."""
-    return dataclasses.field(default="", metadata={"help": help, "words": True, "offered": tuple(offered)})
+    return dataclasses.field(default="", metadata={"help": help, "nargs": "*", "offered": tuple(offered)})
 
 
 def _whole(text: str) -> int:
@@ -176,17 +176,12 @@ def from_command_line(
     """The settings that the command line asks for; of an experiment, unless the program has another name."""
     parser = parser_of(program or f"python -m experiments.{name}", description)
     for field in sorted(dataclasses.fields(settings), key=lambda each: each.name == "quick"):  # type: ignore[arg-type]
-        own, default = flag(field.name), field.default
-        if "one" in field.metadata:
-            parser.add_argument(field.name, help=field.metadata["help"], metavar=field.metadata["one"], nargs="+")
+        own, default, said = flag(field.name), field.default, field.metadata
+        if "nargs" in said:
+            one = said.get("one", field.name.upper())
+            parser.add_argument(field.name, help=said["help"], metavar=one, nargs=said["nargs"])
             continue
-        if "words" in field.metadata:
-            parser.add_argument(field.name, help=field.metadata["help"], metavar=field.name.upper(), nargs="*")
-            continue
-        if default is dataclasses.MISSING:
-            parser.add_argument(field.name, help=field.metadata["help"], metavar=field.name.upper())
-            continue
-        text = field.metadata["help"].replace("NAME", name) + (
+        text = said["help"].replace("NAME", name) + (
             "" if default == "" or default is False else f" (default: {default})"
         )
         if field.name == "quick":
@@ -202,10 +197,10 @@ def from_command_line(
         flags = [each for action in parser._actions for each in action.option_strings if each.startswith("--")]
         wrong = rest[0].partition("=")[0]
         parser.error(unknown("options", wrong, flags) if wrong.startswith("-") else f"{wrong!r}: not one more is taken")
-    chosen = {name: tuple(each) if isinstance(each, list) else each for name, each in vars(known).items()}
+    chosen = vars(known)
     for field in dataclasses.fields(settings):  # type: ignore[arg-type]
-        if "words" in field.metadata:
-            chosen[field.name] = " ".join(chosen[field.name])
+        if (nargs := field.metadata.get("nargs")) is not None:
+            chosen[field.name] = tuple(chosen[field.name]) if nargs == "+" else " ".join(chosen[field.name])
     return settings(**chosen)
 
 

@@ -61,9 +61,8 @@ def _quoted(names: Any) -> str:
 def _fields(name: str) -> Iterator[tuple[str, bool, Any]]:
     """The options of a command: each one's flag or nothing, whether its name has words, and what is offered."""
     for field in dataclasses.fields(entry.module_of(name).Settings):
-        named = "words" in field.metadata
-        positional = named or field.default is dataclasses.MISSING
-        yield "" if positional else flag(field.name), named, field.metadata.get("offered", ())
+        own = "" if "nargs" in field.metadata else flag(field.name)
+        yield own, field.metadata.get("nargs") == "*", field.metadata.get("offered", ())
 
 
 def script(shell: str) -> str:
