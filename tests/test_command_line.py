@@ -96,10 +96,10 @@ def test_every_policy_is_told(call):
     for name, policy in policies.CLASSES.items():
         assert f"\n{name} " in listed
         told = policies.one(name)
-        assert inspect.getdoc(policy) in told and all(
-            f"\n{field.name} " in told for field in dataclasses.fields(policy)
-        )
-    assert "exponent" in call("policies", "IMEDMC")[1]
+        assert " ".join(inspect.getdoc(policy).split()) in " ".join(told.split())
+        assert all(f"\n{field.name} " in told for field in dataclasses.fields(policy))
+        assert max(map(len, told.partition("\n>>> ")[0].splitlines())) <= 80
+    assert "\n  exponent: " in call("policies", "IMEDMC")[1]
 
 
 def test_bash_completes():

@@ -58,7 +58,7 @@ def one(problem: NamedProblem) -> str:
         sentences["plays"] = f"{problem.plays} a round"
     if problem.horizon is not None:
         sentences["rounds"] = f"{problem.horizon:,}; with_horizon(n) makes it for n"
-    figures = {f"{value:,.6g}": figure for figure, value in problem.published.items()}
+    figures = {figure: f"{value:,.6g}" for figure, value in problem.published.items()}
     parts = [problem.name, listing(sentences)]
     parts += [f"Published\n{listing(figures)}"] if figures else []
     return "\n\n".join([*parts, "\n".join(code_of(problem)), filled(str(arms))])

@@ -10,7 +10,7 @@ import inspect
 from importlib import import_module
 
 from jaxbandit import policies
-from jaxbandit.command_line.listing import listing
+from jaxbandit.command_line.listing import listing, refilled
 from jaxbandit.command_line.options import name_in_words, unknown
 from jaxbandit.texts import filled, short
 
@@ -44,7 +44,7 @@ def one(name: str) -> str:
         field.name: "has to be given" if field.default is dataclasses.MISSING else short(field.default)
         for field in dataclasses.fields(policy)  # type: ignore[arg-type]
     }
-    parts = [f"jaxbandit.policies.{name}", inspect.getdoc(policy) or ""]
+    parts = [f"jaxbandit.policies.{name}", refilled(inspect.getdoc(policy) or "")]
     parts.append(f"Fields and defaults\n{listing(fields)}" if fields else "It has no fields.")
     if made := inspect.getattr_static(policy, "of", None):
         _, *given = inspect.signature(made.__func__).parameters.values()  # without the class
