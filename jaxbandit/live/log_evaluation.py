@@ -120,7 +120,7 @@ def evaluate(
         one arm that is always played.
       frozen_after: number of rounds, of those in the log, after which policies stop learning; only later ones are
         weighed. None: all rounds are weighed, and policies go on learning.
-      level: the probability, for each interval, that it leaves out the truth, in (0, 1).
+      level: the probability, for each interval, that it leaves out the truth, in [1e-12, 1).
       resamples: of the bootstrap.
       seed: of the bootstrap.
 
@@ -152,7 +152,7 @@ def evaluate(
         raise ValueError(f"policies: {excerpt(policies)} is not a dict of policies by their labels")
     rounds = len(log.arm)
     start = 0 if frozen_after is None else integer("frozen_after", frozen_after, 0, rounds - 1)
-    level = number("level", level, 0, 1, above=True, below=True)
+    level = number("level", level, 1e-12, 1, below=True)
     resamples = integer("resamples", resamples, 1, LARGEST_INTEGER)
     seed = integer("seed", seed, 0, LARGEST_INTEGER)
     late = slice(start, None)

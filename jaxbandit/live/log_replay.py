@@ -96,7 +96,7 @@ def replay(
       rounds: the most that a seed uses; None: all in which the policy agrees, or the least number of plays of an arm.
       seeds: how many times a policy is replayed with other random numbers; for the error as often again, each time on
         a log whose rounds are drawn from this one with replacement.
-      level: the probability, for each interval, that it leaves out the truth, in (0, 1).
+      level: the probability, for each interval, that it leaves out the truth, in [1e-12, 1).
       seed: of all random numbers.
 
     Returns:
@@ -120,7 +120,7 @@ def replay(
         raise ValueError(f"policies: {excerpt(policies)} is not a dict of policies by their labels")
     choice("order", order, get_args(Order))
     seeds = integer("seeds", seeds, 1, LARGEST_INTEGER)
-    level = number("level", level, 0, 1, above=True, below=True)
+    level = number("level", level, 1e-12, 1, below=True)
     seed = integer("seed", seed, 0, LARGEST_INTEGER)
     plays = np.bincount(log.arm, minlength=len(log.arms))
     _check_choices(log, plays, order)
