@@ -105,6 +105,9 @@ def replay(
     Returns:
       A `Replay`; its means tell what a policy earns in the first rounds, not in the long run.
 
+    Warns:
+      UserWarning: by arms, choices were not uniform; or they should have been, and the counts of arms say otherwise.
+
     Raises:
       ValueError: choices of the log were not uniform and the order is that of rounds, an arm was never chosen, or a
         policy cannot play these arms.
