@@ -337,10 +337,11 @@ def test_intervals_cover_the_truth(name):
         arms[t], rewards[t], chances[t] = arm, reward, probabilities[one, arm]
     truth, covered = target @ means, np.zeros(4)
     for each in range(logs):
-        columns = arms[:, each].astype(int), rewards[:, each], chances[:, each]
-        rows = off_policy.weighted(np.broadcast_to(target, (rounds, 2)), *columns)
-        low, high = off_policy.bootstrap(rows, 0.05, 100, each)
-        ends = off_policy.bernstein(rows, (0.0, 1.0), 0.05)
-        covered += [*((low <= truth) & (truth <= high)), ends[0] <= truth <= ends[1]]
+        columns = arms[:, each].astype(int), rewards[:, each], chances[:, each], rewards[:, each].astype(int)
+        log = Log(("a", "b"), np.arange(rounds), *columns, np.asarray(TABLE), (0.0, 1.0), 0)
+        with warnings.catch_warnings(action="ignore"):
+            found = live.evaluate(log, {"fixed": target}, resamples=100, seed=each)
+        ends = np.append(found.low, found.bernstein_low), np.append(found.high, found.bernstein_high)
+        covered += (ends[0] <= truth) & (truth <= ends[1])
     assert covered[3] >= logs * 0.95 - 5 * math.sqrt(logs * 0.95 * 0.05)
     assert (covered[:3] >= logs * (0.95 if name == "uniform" else 0.85) - 5 * math.sqrt(logs * 0.95 * 0.05)).all()
