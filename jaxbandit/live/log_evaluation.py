@@ -132,8 +132,8 @@ def evaluate(
 
     Returns:
       An `Evaluation`. Bootstrap intervals hold asymptotically, and say too much where few rounds carry the weight; the
-      empirical Bernstein interval is wider, and holds for every number of rounds, for logs of policies that learn, and
-      for any weights.
+      empirical Bernstein interval is wider, and holds for rewards in `log.reward_range` with every number of rounds, for
+      logs of policies that learn, and for any weights.
 
     Warns:
       UserWarning: the weights are those of fewer than 100 rounds (of fewer than 30: bootstrap intervals are then the
