@@ -68,7 +68,9 @@ testing: arguments base environments members selection simulation sums
 timing: ABOVE
 reports: ABOVE
 command_line: ABOVE reports timing
-judging: ABOVE command_line reports timing""".splitlines()
+judging: ABOVE command_line reports timing
+commands: ABOVE command_line judging reports timing
+__main__: ABOVE commands""".splitlines()
     )
 }
 # what users import, on which these rooms stand
@@ -103,9 +105,10 @@ live: real_arms position log_file summary_table history player largest_draw choi
 log_evaluation replayed_rounds log_replay bandit_env gymnasium_loops
 timing: machine stopwatch
 reports: tables pictures page verdicts
-command_line: options experiment grids
+command_line: options listing experiment grids
 command_line/grids: policy_grid offered criterion landscape toml_file
-judging: policy_text judged_spaces standings failures atlas_card judge_options judgement playing report""".splitlines()
+judging: policy_text judged_spaces standings failures atlas_card judge_options judgement playing report
+commands: judge stress sweep tune atlas policies entry completion""".splitlines()
     )
 }
 # what the `__init__` of a room says that others may take beside the names in its `__all__`: a module, or a name in one
@@ -117,7 +120,13 @@ OFFERED = {
     "indices": {"relaxed.relaxation_of", "subsidy.whittle_of"},
     "metrics": {"counts.check_label", "counts.check_result", "counts.has_best_arm"},
     "results": {"display.stopped", "display.variant_names", "file.whole_file", "named_axes", "result.join_times"},
-    "command_line": {"experiment", "options"},
+    "command_line": {"experiment", "listing", "options"},
+    "command_line/grids": {"criterion", "landscape", "offered", "policy_grid", "toml_file"},
+    "commands": {"entry.main"},
+    "judging": {
+        *["atlas_card", "failures", "judge_options.Settings", "judged_spaces", "judgement.Judgement", "playing"],
+        *["policy_text.policies_of", "report"],
+    },
     "plotting": {"ticks.plain_numbers"},
     "reports": {"page", "pictures", "tables", "verdicts"},
     "simulation": {"loop.pieces", "plan.usual_chunk", "progress"},
@@ -128,7 +137,7 @@ OFFERED = {
     },
     "simulation/telling": {"fingerprint", "free_memory.check_memory"},
     "stress": {"spaces.FAMILIES"},
-    "timing": {"stopwatch"},
+    "timing": {"machine", "stopwatch"},
 }
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 # what users know by its place
