@@ -108,7 +108,7 @@ reports: tables pictures page verdicts
 command_line: options listing experiment grids
 command_line/grids: policy_grid offered criterion landscape toml_file
 judging: policy_text judged_spaces standings failures atlas_card judge_options judgement playing report
-commands: judge stress sweep tune atlas policies entry completion""".splitlines()
+commands: judge stress sweep tune evaluate atlas policies entry completion""".splitlines()
     )
 }
 # what the `__init__` of a room says that others may take beside the names in its `__all__`: a module, or a name in one
