@@ -60,7 +60,8 @@ known_arms members planning probabilities quantiles sums wrapping
 results: arguments base interruption metrics texts
 simulation: arguments base cores fast feedback interruption members pytrees results selection sums version wrapping
 sweeps: arguments interruption results simulation
-live: arguments base confidence interruption members selection simulation version
+live: arguments base confidence environments families interruption members policies probabilities selection simulation \
+version
 plotting: arguments bounds live metrics results
 stress: arguments base environments families interruption members metrics policies simulation sweeps texts
 testing: arguments base environments members selection simulation sums
@@ -100,18 +101,20 @@ environments: rested independent restless_bandits changing processes spending
 policies: parts means chains restless changing processes spending
 stress: spaces changing_space trials preparation survey failure_search
 sweeps: files storage reading tasks grids sweep_loop
-live: real_arms position log_file summary_table history player bandit_env gymnasium_loops
+live: real_arms position log_file summary_table history player largest_draw choice_laws logged_rounds off_policy \
+log_evaluation replayed_rounds log_replay bandit_env gymnasium_loops
 timing: machine stopwatch
 reports: tables pictures page verdicts
 command_line: options listing experiment grids
 command_line/grids: policy_grid offered criterion landscape toml_file
 judging: policy_text judged_spaces standings failures atlas_card judge_options judgement playing report
-commands: judge stress sweep tune atlas policies entry completion""".splitlines()
+commands: judge stress sweep tune evaluate atlas policies entry completion""".splitlines()
     )
 }
 # what the `__init__` of a room says that others may take beside the names in its `__all__`: a module, or a name in one
 OFFERED = {
     "confidence": {"bernoulli.SOLVERS", "bernoulli.exponential_excess", "bernoulli.shortfall"},
+    "environments/rested": {"columns"},
     "families": {"tilting"},
     "fast": {"jaxprs.constants", "jaxprs.primitives"},
     "indices": {"relaxed.relaxation_of", "subsidy.whittle_of"},
@@ -162,13 +165,14 @@ DOORS = {
     "families": "Bernoulli Exponential Family Gaussian Poisson TabledChains TwoStateChains chain_family",
     "indices": "Mixture Relaxation WhittleIndices best_mixture gittins gittins_beta gittins_value relaxation "
     "rounds_to_record whittle with_start",
-    "live": "Choice History Player Report gymnasium_env play",
+    "live": "Choice Evaluation History Log Player Replay Report choice_probabilities evaluate gymnasium_env play "
+    "read_log replay",
     "metrics": "Summary best_arms best_share constant_regret discounted_reward dynamic_regret external_regret "
     "internal_regret linear_share median_interval pair_regrets swap_regret "
     "paired_difference pseudo_regret realised_regret regret regret_name summary",
     "named_problems": "Atlas NamedProblem atlas",
-    "plotting": "COLOURS curve_style plot_batches plot_distribution plot_heatmap plot_history plot_parameter "
-    "plot_best_arm_share plot_pulls plot_regret",
+    "plotting": "COLOURS curve_style plot_batches plot_best_arm_share plot_distribution plot_evaluation plot_heatmap "
+    "plot_history plot_parameter plot_pulls plot_regret",
     "policies": "DecentralisedDSEE MixtureKLUCB PrimalDualBwK RatioKLUCB "
     "IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle "
     "ALL Boltzmann CUSUM DMED DSEE EpsilonGreedy ExploreThenCommit GLR IMED IMEDMC KLUCB KLUCBMC MOSS MUCB RCA TVKLUCB "

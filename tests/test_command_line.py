@@ -130,6 +130,23 @@ def test_the_command_in_a_process():
     assert (done.stdout, done.stderr) == ("Rested\n", "")
 
 
+def test_a_log_is_evaluated(call, tmp_path):
+    log = tmp_path / "log.csv"
+    log.write_text("round,item,click,p\n" + "".join(f"{t},{'ab'[t % 2]},{t % 3 % 2},0.5\n" for t in range(1, 601)))
+    columns = ["--columns", "arm=item, reward=click, probability=p"]
+    code, printed, complaint = call("evaluate", str(log), "a", "uniform", "UCB1", "--replay", *columns)
+    assert (code, complaint) == (0, "") and max(map(len, printed.splitlines())) <= 80
+    assert all(f"\n{label}\n  IPS  " in printed for label in ("a", "uniform", "UCB1()"))
+    for wrong, words in (
+        (["a"], "no columns 'arm' in ['round', 'item', 'click', 'p']"),
+        (["c", *columns], "jaxbandit has no 'c'"),
+        (["a", *columns, "--rewards", "0; 1"], "--rewards: '0; 1' are not two numbers"),
+        (["a", *columns, "--replay"], "--replay: none of the policies learns"),
+    ):
+        code, _, complaint = call("evaluate", str(log), *wrong)
+        assert code == 2 and words in complaint
+
+
 def test_a_whole_stress_test(call, tmp_path, monkeypatch):
     """Tables, and code of the worst problem that makes its arms; the same command plays nothing again."""
     monkeypatch.setattr(stress.TwoStateSpace, "panel", lambda space: {"UCB1": UCB1()})
