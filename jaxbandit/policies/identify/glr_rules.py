@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any, Literal, Protocol
 
 import jax.numpy as jnp
-import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
 from jaxbandit.base import Task, pytree, static
-from jaxbandit.policies.identify.evidence import Evidence, chain_means, of_bernoulli, of_chains, price
+from jaxbandit.confidence import chain_mean, chain_mixture
+from jaxbandit.policies.identify.evidence import Evidence, of_bernoulli, of_chains
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.memory import ChainMemory, Memory, no_transitions, no_visits
 
@@ -39,17 +39,22 @@ class Stopping(Protocol):
 
 
 class GLR:
-    """What both rules share: the threshold, from counts whose last axis is a row."""
+    """What both rules share: the threshold."""
 
     threshold: Threshold
+
+    def rows(self, memory: Any) -> Array:
+        """[K, 2, 2], the counts of each arm by the rows that its law has; a second row of zeros where it has one."""
+        counts: Array = memory.counts
+        return counts
 
     def excess(self, memory: Any, leader: Array, evidence: Evidence, delta: ArrayLike, t: Array) -> Array:
         others = memory.counts.shape[0] - 1
         needed = jnp.log(others / jnp.asarray(delta, float))
         if self.threshold == "heuristic":
             return evidence.ratio - (needed + jnp.log1p(jnp.log(jnp.maximum(t.astype(float), 1))))
-        lost = price(memory.counts)
-        return evidence.ratio - (lost + lost[leader]) - needed
+        gained = chain_mixture(self.rows(memory))  # at most 0
+        return evidence.ratio + (gained + gained[leader]) - needed
 
 
 @pytree
@@ -62,12 +67,12 @@ class BernoulliGLR(GLR):
 
     Args:
       threshold: "mixture", the default, exact for independent rewards: log((K - 1) / delta) + what the mixtures of
-        Krichevsky and Trofimov lose on both arms (`evidence.price`); "heuristic": log((K - 1) (1 + log t) / delta),
-        which experiments use and nobody has proved.
+        Krichevsky and Trofimov lose on both arms (`confidence.chain_mixture`); "heuristic": log((K - 1) (1 + log t) /
+        delta), which experiments use and nobody has proved.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`: another threshold, or arms that are not rested arms whose two
-        states pay the same in all arms, one more than the other.
+      ValueError: from `simulate` and `check_policy`: another threshold, or arms that are not rested arms with two
+        states that pay two rewards, the same in all arms.
 
     Source: Garivier and Kaufmann 2016; the mixture by Ville's inequality (Robbins and Siegmund 1974). Not opened.
 
@@ -81,8 +86,6 @@ class BernoulliGLR(GLR):
 
     def validate(self, task: Task) -> None:
         check_rewards(self, task)
-        if (task.reward != task.reward[0]).any():
-            raise ValueError(f"BernoulliGLR is for arms that pay the same two rewards; those of {task.name} differ")
 
     def begin(self, reward: Array) -> Memory:
         return no_visits(reward)
@@ -94,29 +97,33 @@ class BernoulliGLR(GLR):
         mean: Array = memory.mean_and_plays()[0]
         return mean
 
+    def rows(self, memory: Any) -> Array:
+        return jnp.stack([memory.counts, jnp.zeros_like(memory.counts)], axis=1)
+
     def evidence(self, memory: Any, leader: Array, means: Array) -> Evidence:
         counts = memory.counts.astype(float)
-        return of_bernoulli(leader, counts[:, 1], counts.sum(-1))
+        better = memory.reward[:, 1] > memory.reward[:, 0]
+        return of_bernoulli(leader, jnp.where(better, counts[:, 1], counts[:, 0]), counts.sum(-1))
 
 
 @pytree
 class ChainGLR(GLR):
     """Stops when the likelihood ratio of whole chains is large; exact for every irreducible chain with two states.
 
-    W(a, b) = min over m of J_a-(m) + J_b+(m) (`evidence.of_chains`); a is the arm whose estimated chain has the largest
-    mean. With the mixture the probability of a wrong answer is at most delta, for arms of any speed, from any start,
+    W(a, b) = min over m of J_a-(m) + J_b+(m) (`confidence.chain_order`); a is the arm whose likeliest chain has the
+    largest mean. With the mixture the probability of a wrong answer is at most delta, for arms of any speed, from any start,
     for every sampling rule and without a horizon: the product of both arms' mixtures over their true likelihood is a
     martingale of mean 1, so it reaches (K - 1) / delta with probability at most delta / (K - 1) (Ville's inequality),
     and where the answer is wrong it is at least what is compared with the threshold.
 
     Args:
-      threshold: "mixture", the default: log((K - 1) / delta) + what the mixtures lose on both arms (`evidence.price`);
-        "heuristic": log((K - 1) (1 + log t) / delta), for which nothing is proved; it stops after about a quarter of
+      threshold: "mixture", the default: log((K - 1) / delta) + what the mixtures lose on both arms
+        (`confidence.chain_mixture`); "heuristic": log((K - 1) (1 + log t) / delta), for which nothing is proved; it stops after about a quarter of
         the rounds.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`: another threshold, or arms that are not rested arms of two states,
-        the second of which pays more.
+      ValueError: from `simulate` and `check_policy`: another threshold, or arms that are not rested arms with two
+        states that pay two rewards, the same in all arms.
 
     Source: our own, from Ville's inequality and the mixture of Krichevsky and Trofimov 1981. Moulos 2019 has a rule for
     one-parameter families of chains. Not opened.
@@ -126,7 +133,7 @@ class ChainGLR(GLR):
     >>> memory = memory._replace(counts=jnp.array([[[300, 290], [240, 360]], [[280, 190], [260, 210]]]))
     >>> means = rule.means(memory)
     >>> excess = rule.excess(memory, 0, rule.evidence(memory, 0, means), 0.1, jnp.int32(1000))
-    >>> [round(float(excess[1]), 3), round(float(1.7252 - np.log(1 / 0.1)), 3)]
+    >>> [round(float(excess[1]), 3), round(1.7252 - 2.3026, 3)]
     [-0.577, -0.577]
     """
 
@@ -142,22 +149,20 @@ class ChainGLR(GLR):
         return memory.counts.sum((-1, -2))
 
     def means(self, memory: Any) -> Array:
-        return chain_means(memory.counts, memory.reward)
+        return chain_mean(memory.counts, memory.reward)
 
     def evidence(self, memory: Any, leader: Array, means: Array) -> Evidence:
-        return of_chains(leader, means, memory.counts, memory.reward)
+        return of_chains(leader, memory.counts, memory.reward)
 
 
 def check_rewards(rule: Any, task: Task) -> None:
-    """Raise ValueError unless the task has rested arms of two states, the second of which pays more."""
+    """Raise ValueError unless the task has rested arms of two states that pay two rewards, the same in all arms."""
     checks.choice(rule, "threshold", ("mixture", "heuristic"))
     checks.suits(rule, task, ("rested",))
     name, reward = type(rule).__name__, task.reward
     if reward.shape[1] != 2:
         raise ValueError(f"{name} is for arms of two states; those of {task.name} have {reward.shape[1]}")
-    if (reward[:, 1] <= reward[:, 0]).any():
-        arm = int(np.argmax(reward[:, 1] <= reward[:, 0]))
+    if (reward != reward[0]).any() or reward[0, 0] == reward[0, 1]:
         raise ValueError(
-            f"{name}: state 1 of arm {arm} of {task.name} pays {reward[arm, 1]:g}, no more than state 0, "
-            f"{reward[arm, 0]:g}; number the states by what they pay"
+            f"{name} is for arms that pay the same two rewards in their states; those of {task.name} do not"
         )
