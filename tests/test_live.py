@@ -181,6 +181,9 @@ def test_wrong_players_are_refused_by_name():
         "^policy: .*decision processes": {"policy": jaxbandit.PSRL()},
         "^key: ": {"key": -1},
         "^snapshot: ": {"snapshot": 0},
+        "^prior: 'blu' is not an arm": {"prior": {"blu": ["clicked"]}},
+        "^prior: answer 1 of arm 'red': state: 'bought'": {"prior": {"red": ["bought"]}},
+        "^prior: Exp3 chooses by chance": {"prior": {"red": ["clicked"]}, "policy": jaxbandit.Exp3(0.1)},
     }.items():
         with pytest.raises(ValueError, match=message):
             Player(**{"policy": jaxbandit.IMEDMC(), "arms": ARMS, "states": STATES} | arguments)
@@ -246,6 +249,39 @@ def test_an_arm_that_comes_later(policy, tmp_path):
         one, "^states: 3 states; the arms have 2 at most", lambda: one.add("grey", states=dict.fromkeys("abc", 0.5))
     )
     refuses(one, "^arm: ", lambda: one.add(1))
+
+
+@pytest.mark.parametrize("policy", [jaxbandit.UCB1(), jaxbandit.IMEDMC()])
+def test_arms_that_begin_with_a_prior_or_like_another(policy, tmp_path):
+    """Imagined answers are answers of a plain loop; an arm like another one has its row of the state."""
+    prior, chance = {"blue": ["clicked", 0.0, "clicked"], "red": ["ignored"]}, random.Random(0)
+    one, loop = player(tmp_path / "a.sqlite", policy, prior=prior), Loop(policy)
+    for arm, state in ((0, 0), (2, 1), (2, 0), (2, 1)):
+        loop.learn(1, arm, state, float(state))
+    for t in range(1, 31):
+        choice, (arms, _) = one.choose(), loop.choose()
+        assert choice.arm == [*ARMS, "pink"][arms[0]]
+        state = chance.randrange(2)
+        one.learn(choice.id, list(STATES)[state])
+        loop.learn(t, arms[0], state, float(state))
+        if t == 9:
+            one.add("pink", like="blue", prior=["ignored", "clicked"])
+            one.add("pink")
+            loop.state = jax.tree.map(lambda leaf: jnp.concatenate([leaf, leaf[2:3]]), loop.state)
+            loop.last.append(loop.last[2])
+            for state in (0, 1):
+                loop.learn(t, 3, state, float(state))
+        if t == 15:  # between two snapshots
+            one.close()
+            one = player(tmp_path / "a.sqlite", policy, prior=dict(reversed(prior.items())))
+    same_bits(state_of(one), loop.state)
+    assert one.report().plays.sum() == one.report().answers.sum() == 30
+    refuses(one, "^like: 'grey' is not an arm", lambda: one.add("new", like="grey"))
+    refuses(one, "^states: leave it out", lambda: one.add("new", like="red", states=STATES))
+    refuses(one, "^prior: answer 2 of arm 'new': reward: 0.3; no state", lambda: one.add("new", prior=[1, 0.3]))
+    one.close()
+    with pytest.raises(ValueError, match="made for another player: prior changed"):
+        player(tmp_path / "a.sqlite", policy)
 
 
 def test_a_policy_without_scores_is_named():

@@ -114,8 +114,8 @@ class LogFile:
 
     def _other(self, old: dict[str, Any], new: dict[str, Any]) -> None:
         """Raise the error of a store that belongs to another player."""
-        changed = [name for name in new if old.get(name) != new[name]]
-        name = changed[0] if changed else "more"
+        changed = [name for name in {**new, **old} if old.get(name) != new.get(name)]
+        name = changed[0]
         raise ValueError(
             f"{self.path}: made for another player: {', '.join(changed)} changed ({name}: {old.get(name)} in the "
             f"store, {new.get(name)} now); give the same arguments, or store= another path"

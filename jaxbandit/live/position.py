@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import platform
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,13 +16,14 @@ import numpy as np
 from jax import Array
 
 from jaxbandit import members
+from jaxbandit.arguments import integer
 from jaxbandit.base import Feedback, State, described
 from jaxbandit.live.real_arms import RealArms
 from jaxbandit.selection import top_arms
 from jaxbandit.version import __version__
 
 # of JSON: ["choose", round, id, arms, chances, offered, time], ["answer", id, arm, state, reward],
-# ["forget", [id, ..]], ["retire", arm] or ["add", name, names of states, rewards]
+# ["forget", [id, ..]], ["retire", arm] or ["add", name, names of states, rewards, like, [[state, reward], ..]]
 Event = list[Any]
 START = hashlib.blake2b(b"", digest_size=16).digest()  # of a log without events
 
@@ -89,7 +91,7 @@ def _strong(state: State) -> State:
 class Position:
     """The state of a player, which events change; `n` and `digest` are those of the last event."""
 
-    def __init__(self, policy: Any, arms: RealArms, key_data: np.ndarray, code: str) -> None:
+    def __init__(self, policy: Any, arms: RealArms, key_data: np.ndarray, code: str, prior: list[list[Any]]) -> None:
         self.policy, self.arms, self.key_data, self.code = policy, arms, key_data, code
         self.random = members.probabilities(policy) is not None
         self.n, self.digest = 0, START
@@ -100,6 +102,8 @@ class Position:
         self.retired: list[int] = []
         self.totals: list[list[Any]] = [[0, 0, 0.0] for _ in range(arms.arms)]  # plays, answers, mean reward
         self.changed = False  # whether an event has changed it in the present transaction
+        for arm, outcomes in prior:
+            self._imagine(arm, outcomes)
 
     def choose(self, plays: int, offered: list[int] | None, time: float) -> Event:
         """Choose the arms of the next round; returns the event."""
@@ -143,26 +147,54 @@ class Position:
         elif kind == "retire":
             self.retired.append(event[1])
         elif kind == "add":
-            self._added(self.arms.with_arm(*event[1:]))
+            *arm, like, outcomes = event[1:]
+            self._added(self.arms.with_arm(*arm), like)
+            self._imagine(self.arms.arms - 1, outcomes)
         else:
             raise ValueError(f"{kind}: not an event")
 
+    def answer(self, id: Any, state: Any, reward: Any, closed: Callable[[int], Event]) -> Event | None:
+        """The event of an answer; None if it was given before; `closed` gives the event that closed a play."""
+        place = integer("id", id)
+        if not 0 <= place < self.plays:
+            raise ValueError(f"id: {place} is unknown; give the id of a choice of this player")
+        if place in self.open:
+            arm = self.arms.names.index(self.open[place].arm)
+            return ["answer", place, arm, *self.arms.outcome(arm, state, reward)]
+        kind, _, *old = closed(place)
+        if kind == "forget":
+            raise ValueError(f"id: {place} was forgotten; its answer is not learned")
+        arm, number, paid = old
+        if self.arms.outcome(arm, state, reward) != (number, paid):
+            said = repr(self.arms.states[arm][number]) if self.arms.states else f"reward {paid}"
+            raise ValueError(f"id: {place} was answered with {said}; the first answer stays")
+        return None
+
     def _answered(self, number: int, arm: int, state: int, reward: float) -> None:
         choice = self.open.pop(number)
-        whole = np.array([arm, self.last[arm], state, choice.round], np.int32)
-        real = np.array([reward] if choice.probability is None else [reward, choice.probability], self.kind)
-        self.state = _learned(self.policy, self.state, whole, real)
-        self.last[arm] = state
+        self._learn(arm, state, choice.round, [reward] if choice.probability is None else [reward, choice.probability])
         totals = self.totals[arm]
         totals[1] += 1
         totals[2] += (reward - totals[2]) / totals[1]
 
-    def _added(self, arms: RealArms) -> None:
-        """One more arm: a new row of every array of the policy's state."""
-        fresh, old = _initial(self.policy, jnp.asarray(arms.table, float)), self.arms.arms
-        self.state = jax.tree.map(lambda new, leaf: jnp.concatenate([leaf, new[old:]]), fresh, self.state)
-        self.arms = arms
-        self.last.append(0)
+    def _learn(self, arm: int, state: int, t: int, real: list[float]) -> None:
+        whole = np.array([arm, self.last[arm], state, t], np.int32)
+        self.state = _learned(self.policy, self.state, whole, np.array(real, self.kind))
+        self.last[arm] = state
+
+    def _imagine(self, arm: int, outcomes: list[list[Any]]) -> None:
+        """Let the policy learn answers that are imagined, as if the arm had been played in the present round."""
+        for state, reward in outcomes:
+            self._learn(arm, state, max(self.round, 1), [reward])
+
+    def _added(self, arms: RealArms, like: int | None) -> None:
+        """One more arm: a new row of every array of the policy's state, or a copy of the row of another arm."""
+        rows, start = self.state, like
+        if start is None:
+            rows, start = _initial(self.policy, jnp.asarray(arms.table, float)), self.arms.arms
+        more = jax.tree.map(lambda leaf, row: jnp.concatenate([leaf, row[start : start + 1]]), self.state, rows)
+        self.state, self.arms = more, arms
+        self.last.append(0 if like is None else self.last[like])
         self.totals.append([0, 0, 0.0])
 
     @property
@@ -193,7 +225,7 @@ class Position:
         if header["program"] != self.program():
             return False
         for arm in header["added"]:
-            self._added(self.arms.with_arm(*arm))
+            self._added(self.arms.with_arm(*arm), None)
         arrays, start = [], 0
         for name, shape in header["leaves"]:
             kind = jnp.dtype(name)
@@ -209,25 +241,3 @@ class Position:
 
 
 NUMBERS = ("n", "round", "plays", "last", "retired", "totals")  # what a snapshot has beside the state
-
-
-def check_some_arms(argument: str, policy: Any, table: np.ndarray) -> None:
-    """Raise ValueError for a policy that cannot choose among some of its arms, or whose arms are fixed."""
-    name = type(policy).__name__
-    if members.probabilities(policy) is not None or members.takes_turns(policy):
-        raise ValueError(
-            f"{argument}: {name} chooses by chance or in turns among all arms; use an index policy, as UCB1"
-        )
-
-    def rows(arms: int) -> list[Any]:
-        return jax.tree.leaves(jax.eval_shape(policy.init, jax.ShapeDtypeStruct((arms, table.shape[1]), float)))
-
-    arms = len(table)
-    try:
-        each_has_one = all(
-            a.shape[:1] == (arms,) and b.shape[:1] == (arms + 1,) for a, b in zip(rows(arms), rows(arms + 1))
-        )
-    except (TypeError, ValueError):  # the policy has a field for this number of arms
-        each_has_one = False
-    if not each_has_one:
-        raise ValueError(f"{argument}: the state of {name} has no row for each arm; use an index policy, as UCB1")
