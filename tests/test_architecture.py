@@ -92,7 +92,8 @@ environments: rested independent restless_bandits changing processes spending
 policies: parts means chains restless changing processes spending
 stress: spaces changing_space trials preparation survey failure_search
 sweeps: files storage reading tasks grids sweep_loop
-live: real_arms position log_file summary_table history player bandit_env gymnasium_loops""".splitlines()
+live: real_arms position last_events sqlite_errors log_file summary_table history player bandit_env \
+gymnasium_loops""".splitlines()
     )
 }
 # what the `__init__` of a room says that others may take beside the names in its `__all__`: a module, or a name in one
