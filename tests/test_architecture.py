@@ -60,7 +60,7 @@ known_arms members planning probabilities quantiles sums wrapping
 results: arguments base interruption metrics texts
 simulation: arguments base cores fast feedback interruption members pytrees results selection sums version wrapping
 sweeps: arguments interruption results simulation
-live: arguments base confidence interruption members selection simulation version
+live: arguments base confidence interruption members results selection simulation version
 plotting: arguments bounds live metrics results
 stress: arguments base environments families interruption members metrics policies simulation sweeps texts
 testing: arguments base environments members selection simulation sums""".splitlines()
@@ -92,8 +92,8 @@ environments: rested independent restless_bandits changing processes spending
 policies: parts means chains restless changing processes spending
 stress: spaces changing_space trials preparation survey failure_search
 sweeps: files storage reading tasks grids sweep_loop
-live: real_arms position last_events sqlite_errors log_file summary_table history player bandit_env \
-gymnasium_loops""".splitlines()
+live: real_arms position last_events sqlite_errors log_file logged_position summary_table history log_result \
+player bandit_env gymnasium_loops""".splitlines()
     )
 }
 # what the `__init__` of a room says that others may take beside the names in its `__all__`: a module, or a name in one
@@ -102,12 +102,12 @@ OFFERED = {
     "families": {"tilting"},
     "fast": {"jaxprs.constants", "jaxprs.primitives"},
     "indices": {"relaxed.relaxation_of", "subsidy.whittle_of"},
-    "metrics": {"counts.check_label", "counts.check_result", "counts.has_best_arm"},
+    "metrics": {"counts.check_label", "counts.check_result", "counts.has_best_arm", "counts.kind"},
     "results": {"display.stopped", "display.variant_names", "file.whole_file", "named_axes", "result.join_times"},
     "simulation": {"loop.pieces", "progress"},
     "simulation/asking": {
         *["contracts.check_contract", "contracts.check_declares", "contracts.check_leaves", "contracts.check_task"],
-        *["request.Request", "request.check", "tracing.EnvironmentShapes", "tracing.Size"],
+        *["request.Request", "request.check", "request.recorded_times", "tracing.EnvironmentShapes", "tracing.Size"],
         *["tracing.environment_program", "tracing.policy_program"],
     },
     "simulation/telling": {"fingerprint", "free_memory.check_memory"},

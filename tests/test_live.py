@@ -337,6 +337,38 @@ def test_the_plot_of_plays():
     assert ax.get_title() == "5 plays, 1 without an answer" and ax.lines[0].get_label() == "red, mean reward 0.5"
 
 
+def test_a_result_of_a_players_log(tmp_path):
+    """Its counts are those of a loop over the plays, and regret is refused by name."""
+    numbers = Player(jaxbandit.UCB1(), ARMS, rewards=(0, 1))
+    with pytest.raises(ValueError, match="^result: the player has no plays"):
+        numbers.to_result()
+    for t, one in [(t, one) for one in (numbers, player(None, jaxbandit.UCB1())) for t in range(20)]:
+        choice = one.choose()
+        if t % 5:
+            one.learn(choice.id, reward=float(t % 3 == 0))
+    result, log = one.to_result(times=[3, 10]), one.history()
+    for place, last in enumerate((3, 10)):
+        counts = np.zeros((3, 2))
+        for t, arm, state in zip(log.round, log.arm, log.state):
+            counts[arm, state] += t <= last and state >= 0
+        assert (result.visits["UCB1"][0, 0, 0, place] == counts).all()
+    assert "Regret is not known" in str(result) and "Regret is not known" in result._repr_html_()
+    for call in (jaxbandit.metrics.regret, jaxbandit.plotting.plot_regret, jaxbandit.metrics.best_share):
+        with pytest.raises(ValueError, match="nobody knows those of real arms"):
+            call(result, "UCB1")
+    ax = jaxbandit.plotting.plot_pulls(result, "UCB1")
+    assert [line.get_label() for line in ax.lines] == ARMS
+    result.save(tmp_path / "a.npz")
+    assert "regret" not in jaxbandit.Result.load(tmp_path / "a.npz").to_xarray()
+    sums = numbers.to_result().recorded["rewards"]["UCB1"][0, 0, 0, -1]
+    np.testing.assert_allclose(
+        sums, [np.nansum(numbers.history().reward[numbers.history().arm == k]) for k in range(3)]
+    )
+    one.choose(plays=2)
+    with pytest.raises(ValueError, match="^result: 1 to 2 arms were played a round"):
+        one.to_result()
+
+
 @pytest.fixture(scope="module")
 def small_store(tmp_path_factory):
     """The bytes of a file of 30 events with a snapshot, and the player's position."""

@@ -3,31 +3,32 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from functools import partial
-from types import TracebackType
 from typing import Any, overload
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from jaxbandit.arguments import LARGEST, LARGEST_INTEGER, excerpt, has, integer, list_of, number
 from jaxbandit.base import Policy, check_key
 from jaxbandit.live.history import History, history
 from jaxbandit.live.log_file import LogFile
-from jaxbandit.live.position import Choice, Event, Position
+from jaxbandit.live.log_result import log_result
+from jaxbandit.live.logged_position import LoggedPosition
+from jaxbandit.live.position import Choice, Position
 from jaxbandit.live.real_arms import RealArms, check_plays, check_some_arms
 from jaxbandit.live.summary_table import Report, report
+from jaxbandit.results.result import Result
 from jaxbandit.simulation.asking.contracts import check_leaves
 from jaxbandit.simulation.telling import fingerprint
 
 
-class Player:
+class Player(LoggedPosition):
     """A policy that plays real arms, whose choices and answers are stored in a log.
 
     A choice stays open until its answer comes, at any time and in any order. The policy learns in the order in which
@@ -84,7 +85,6 @@ class Player:
             key = jax.random.key(integer("key", key, 0, LARGEST_INTEGER))
         check_key(key)
         key_data = np.asarray(jax.random.key_data(key))
-        self._lock = threading.RLock()
         kind = type(policy)
         about = self._arms.described() | {
             "policy": {"class": f"{kind.__module__}.{kind.__qualname__}"} | fingerprint.values(policy),
@@ -94,32 +94,8 @@ class Player:
         if imagined := self._arms.priors({} if prior is None else prior):
             check_some_arms("prior", policy, self._arms.table)
             about["prior"] = imagined
-        self._start = partial(Position, policy, self._arms, key_data, code, imagined)
-        self._log = LogFile(store, about, integer("snapshot", snapshot, 1, LARGEST_INTEGER))
-        self._position: Position | None = None
-        with self._transaction(write=False):
-            pass
-
-    @contextmanager
-    def _transaction(self, write: bool = True) -> Iterator[Position]:
-        """The position after all events of the log; what the block appends is stored at its end."""
-        with self._lock:
-            try:
-                with self._log.transaction(write):
-                    if self._position is None:
-                        self._position = self._log.opened(self._start)
-                    else:
-                        self._log.follow(self._position)
-                    self._position.changed = False
-                    yield self._position
-            except BaseException:
-                if self._position is not None and self._position.changed:
-                    self._position = None  # it is ahead of the log, and is read again
-                raise
-
-    def _append(self, position: Position, event: Event) -> None:
-        position.apply(event)
-        self._log.append(position, event)
+        log = LogFile(store, about, integer("snapshot", snapshot, 1, LARGEST_INTEGER))
+        super().__init__(log, partial(Position, policy, self._arms, key_data, code, imagined))
 
     @overload
     def choose(self, *, plays: None = None, offered: Iterable[str] | None = None) -> Choice: ...
@@ -281,16 +257,21 @@ class Player:
         with self._transaction(write=False) as position:
             return history(list(position.arms.names), (event for _, _, event in self._log.events()))
 
-    def close(self) -> None:
-        """Close the file; what was stored stays stored."""
-        with self._lock:
-            self._log.close()
+    def to_result(self, times: ArrayLike | None = None) -> Result:
+        """All plays with an answer as a `Result` of one run, for `save`, `to_xarray` and `plotting.plot_pulls`.
 
-    def __enter__(self) -> Player:
-        return self
+        Nobody knows the means of real arms, so that regret, and the plots of it, raise ValueError. A play counts in its
+        round; plays that are open or forgotten do not count, because their states are not known.
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        self.close()
+        Args:
+          times: the rounds to record, as in `simulate`; by default about 200.
+
+        Raises:
+          ValueError: no plays, or rounds with different numbers of plays; times that are not rounds of this player.
+        """
+        log = self.history()
+        with self._transaction(write=False) as position:
+            return log_result(log, position.arms, self._policy, times)
 
     def __repr__(self) -> str:
         return f"Player({self._policy!r}, {excerpt(self._arms.names)}, store={self._log.path!r})"

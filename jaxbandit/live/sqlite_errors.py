@@ -20,7 +20,9 @@ def in_words(error: Exception, name: str, busy: str) -> Exception:
             errno.EACCES, f"cannot be written ({error}); make it and its folder writable, or move it", name
         )
     if code == sqlite3.SQLITE_IOERR:
-        return OSError(errno.EIO, f"{error}: nothing was stored; check the disk and repeat the call", name)
+        return OSError(
+            errno.EIO, f"{error}: nothing was stored; check the disk, which may be full, and repeat the call", name
+        )
     if isinstance(error, sqlite3.ProgrammingError):
         return ValueError(f"{name}: the player is closed; make a new one")
     return ValueError(f"{name}: not the store of a player, or damaged ({error}); {CURE}")
