@@ -416,6 +416,41 @@ def test_every_byte_flipped(tmp_path, small_store):
     print(flipped(tmp_path / "a.sqlite", small_store, places), "noticed of", len(places))
 
 
+def test_a_damaged_or_lost_wal_is_named(tmp_path):
+    """After a kill the events are in `-wal` alone, and SQLite drops what is damaged there without a word."""
+    store, policy = tmp_path / "a.sqlite", jaxbandit.UCB1()
+    endings, killed = ("", "-wal", "-shm", "-last"), tmp_path / "b.sqlite"
+    with player(store, policy) as one:
+        one.learn(one.choose().id, "clicked")
+        files = {ending: store.with_name(store.name + ending).read_bytes() for ending in endings}
+    assert [path.name for path in tmp_path.iterdir()] == ["a.sqlite"]
+
+    def events_left(**changed):
+        for ending, content in (files | {f"-{name}": content for name, content in changed.items()}).items():
+            path = killed.with_name(killed.name + ending)
+            path.unlink(missing_ok=True)
+            if content is not None:
+                path.write_bytes(content)
+        with player(killed, policy) as again:
+            return again._position.n
+
+    def flip(content, place):
+        return content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
+
+    assert events_left() == events_left(shm=None) == events_left(last=flip(files["-last"], 33)) == 2
+    wal = files["-wal"]
+    for damaged in (None, b"", wal[:-1], flip(wal, 10), flip(wal, len(wal) // 2), flip(wal, len(wal) - 1)):
+        for _ in range(2):
+            with pytest.raises(ValueError, match=r"b.sqlite: damaged \(events? .* missing: .*delete .*b.sqlite-last"):
+                events_left(wal=damaged)
+    killed.unlink()
+    with pytest.raises(ValueError, match="events 1 to 2 are missing"):
+        player(killed, policy)
+    killed.with_name("b.sqlite-last").unlink()
+    with player(killed, policy) as again:
+        assert again._position.n == 0
+
+
 def test_files_that_are_not_the_players(tmp_path, small_store):
     store, other = tmp_path / "a.sqlite", tmp_path / "b.sqlite"
     store.write_bytes(small_store[0])

@@ -57,9 +57,10 @@ class LastEvents:
         if known is None or (known[0] <= last and row == known[1:]):
             return
         first = min(last + 1, known[0])
+        lost = f"event {first} is" if first == known[0] else f"events {first} to {known[0]} are"
         raise ValueError(
-            f"{self.log}: damaged (events {first} to {known[0]} are missing: {self.wal.name} was lost or damaged after "
-            f"a kill, or this is an older copy); restore it with all its files, or delete {self.path}, to go on without"
+            f"{self.log}: damaged ({lost} missing: {self.wal.name} was lost or damaged after a kill, or this is an "
+            f"older copy); restore it with all its files, or delete {self.path}, to go on without"
         )
 
     def delete(self) -> None:
