@@ -52,10 +52,14 @@ class Loop:
         return arms.tolist(), self.t
 
     def learn(self, t, arm, state, reward):
-        one = partial(jnp.array, dtype=jnp.int32)
-        feedback = Feedback(one([arm]), one([self.last[arm]]), one([state]), jnp.array([reward], float), jnp.int32(t))
+        self.learn_all(t, [arm], [state], [reward])
+
+    def learn_all(self, t, arms, states, rewards):
+        whole, before = partial(jnp.array, dtype=jnp.int32), [self.last[arm] for arm in arms]
+        feedback = Feedback(whole(arms), whole(before), whole(states), jnp.array(rewards, float), jnp.int32(t))
         self.state = self.update(self.state, feedback._replace(chances=self.chances.get(t)))
-        self.last[arm] = state
+        for arm, state in zip(arms, states):
+            self.last[arm] = state
 
 
 def same_bits(state, other):
@@ -121,8 +125,7 @@ def test_numbers_and_several_plays():
         assert [ARMS.index(choice.arm) for choice in choices] == arms and {choice.round for choice in choices} == {t}
         rewards = draw.normal(size=2).clip(-2, 5)
         one.learn({choice.id: reward for choice, reward in zip(choices, rewards)})
-        for arm, reward in zip(arms, rewards):
-            loop.learn(t, arm, 0, reward)
+        loop.learn_all(t, arms, [0, 0], rewards)
     same_bits(state_of(one), loop.state)
     report = one.report()
     assert report.plays.sum() == report.answers.sum() == 40 and not report.open.any()
@@ -132,6 +135,26 @@ def test_numbers_and_several_plays():
     for end in (low, high):
         kl = mean * np.log(mean / end) + (1 - mean) * np.log((1 - mean) / (1 - end))
         np.testing.assert_allclose(kl, radius, rtol=1e-3)
+
+
+@pytest.mark.parametrize("policy", [jaxbandit.IMED(), jaxbandit.UCB1(memory=jaxbandit.Window(6))])
+def test_a_round_of_several_plays_is_learned_at_once(policy, tmp_path):
+    """One by one, in any order, over a stop; of a round with a play that was forgotten the other ones."""
+    one, loop, chance = player(tmp_path / "a.sqlite", policy), Loop(policy), random.Random(0)
+    for _ in range(20):
+        choices, (arms, t) = one.choose(plays=2), loop.choose(2)
+        assert [ARMS.index(choice.arm) for choice in choices] == arms
+        states = [chance.randrange(2), chance.randrange(2)]
+        for n in chance.sample([0, 1], 2)[: 1 if t == 7 else 2]:
+            one.learn(choices[n].id, list(STATES)[states[n]])
+            if t in (10, 13):  # a snapshot is of 20 events
+                one.close()
+                one = player(tmp_path / "a.sqlite", policy)
+        if t == 7:
+            one.forget(older_than=0)
+            arms, states = [arms[n]], [states[n]]
+        loop.learn_all(t, arms, states, [float(state) for state in states])
+    same_bits(state_of(one), loop.state)
 
 
 def refuses(one, message, call):

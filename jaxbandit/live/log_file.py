@@ -30,7 +30,7 @@ from jaxbandit.live.position import START, Event, Position
 from jaxbandit.live.sqlite_errors import CURE, in_words
 
 APPLICATION = 0x6A78_6261  # in the header of the file
-VERSION = 1  # of the file; the package reads the files that it writes, and no other
+VERSION = 2  # of the file; the package reads the files that it writes, and no other
 PATIENCE = 30.0  # seconds to wait for another process that writes
 TABLES = (
     "CREATE TABLE about (only_row INTEGER PRIMARY KEY, text TEXT, digest BLOB)",

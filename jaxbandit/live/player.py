@@ -33,7 +33,8 @@ class Player(LoggedPosition):
 
     A choice stays open until its answer comes, at any time and in any order. The policy learns in the order in which
     answers come, each with the round, and the probability, of its choice; for a policy that counts transitions, an
-    arm's answers are one sequence in this order. A choice and an answer are on the disk before the call returns. A
+    arm's answers are one sequence in this order. It learns a round of several plays at once, when none of them is open
+    any more: all are answered, or forgotten. A choice and an answer are on the disk before the call returns. A
     player that is made again with the same arguments and the same file goes on where the last one stopped, and several
     processes may play from one file: its state is bit for bit that of one player that never stopped. Calls from several
     threads wait for each other. The file has numbers and names only, and SQLite keeps two more files beside it while a

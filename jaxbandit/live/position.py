@@ -76,10 +76,10 @@ def _probabilities(policy: Any, state: State, t: Array) -> Array | None:
 
 
 @jax.jit
-def _learned(policy: Any, state: State, whole: Array, real: Array) -> State:
-    """The policy's state after an answer: `whole` is arm, state before, state after, round; `real` reward, chance."""
-    chances = real[1:] if real.shape[0] > 1 else None
-    feedback = Feedback(whole[:1], whole[1:2], whole[2:3], real[:1], whole[3], chances=chances)
+def _learned(policy: Any, state: State, whole: Array, real: Array, t: Array) -> State:
+    """The policy's state after a round: `whole` [3, M] has arms, states before and after, `real` rewards, chances."""
+    chances = real[1] if real.shape[0] > 1 else None
+    feedback = Feedback(whole[0], whole[1], whole[2], real[0], t, chances=chances)
     return _strong(policy.update(state, feedback))
 
 
@@ -99,6 +99,7 @@ class Position:
         self.state = _initial(policy, jnp.asarray(arms.table, float))
         self.last = [0] * arms.arms  # the state that each arm last showed
         self.open: dict[int, Choice] = {}
+        self.together: dict[int, list[Any]] = {}  # by round of several plays: how many are open, the others' outcomes
         self.retired: list[int] = []
         self.totals: list[list[Any]] = [[0, 0, 0.0] for _ in range(arms.arms)]  # plays, answers, mean reward
         self.changed = False  # whether an event has changed it in the present transaction
@@ -131,6 +132,8 @@ class Position:
             chance = None if chances is None else chances[m]
             self.open[first + m] = Choice(self.arms.names[arm], first + m, self.round, chance, time)
             self.totals[arm][0] += 1
+        if len(arms) > 1:
+            self.together[self.round] = [len(arms), []]
 
     def apply(self, event: Event) -> None:
         """Change the position by an event, which `choose` returned or the log has."""
@@ -143,7 +146,7 @@ class Position:
             self._answered(*event[1:])
         elif kind == "forget":
             for number in event[1]:
-                del self.open[number]
+                self._closed(self.open.pop(number), [])
         elif kind == "retire":
             self.retired.append(event[1])
         elif kind == "add":
@@ -172,20 +175,37 @@ class Position:
 
     def _answered(self, number: int, arm: int, state: int, reward: float) -> None:
         choice = self.open.pop(number)
-        self._learn(arm, state, choice.round, [reward] if choice.probability is None else [reward, choice.probability])
+        chance = [] if choice.probability is None else [choice.probability]
+        self._closed(choice, [[number, arm, state, reward, *chance]])
         totals = self.totals[arm]
         totals[1] += 1
         totals[2] += (reward - totals[2]) / totals[1]
 
-    def _learn(self, arm: int, state: int, t: int, real: list[float]) -> None:
-        whole = np.array([arm, self.last[arm], state, t], np.int32)
-        self.state = _learned(self.policy, self.state, whole, np.array(real, self.kind))
-        self.last[arm] = state
+    def _closed(self, choice: Choice, outcomes: list[list[Any]]) -> None:
+        """Let the policy learn the outcomes of a round if none of its plays is open any more, all of them at once.
+
+        The update of a policy may depend on how many plays a round has, as that of `IMED` does, or count rounds.
+        """
+        if choice.round in self.together:
+            left, known = self.together.pop(choice.round)
+            outcomes = sorted([*known, *outcomes])
+            if left > 1:
+                self.together[choice.round] = [left - 1, outcomes]
+                return
+        if outcomes:
+            _, arms, states, *real = zip(*outcomes)
+            self._learn(list(arms), list(states), real, choice.round)
+
+    def _learn(self, arms: list[int], states: list[int], real: list[Any], t: int) -> None:
+        whole = np.array([arms, [self.last[arm] for arm in arms], states], np.int32)
+        self.state = _learned(self.policy, self.state, whole, np.array(real, self.kind), np.int32(t))
+        for arm, state in zip(arms, states):
+            self.last[arm] = state
 
     def _imagine(self, arm: int, outcomes: list[list[Any]]) -> None:
         """Let the policy learn answers that are imagined, as if the arm had been played in the present round."""
         for state, reward in outcomes:
-            self._learn(arm, state, max(self.round, 1), [reward])
+            self._learn([arm], [state], [[reward]], max(self.round, 1))
 
     def _added(self, arms: RealArms, like: int | None) -> None:
         """One more arm: a new row of every array of the policy's state, or a copy of the row of another arm."""
@@ -216,6 +236,7 @@ class Position:
             "added": self.arms.added,
             "leaves": [[str(leaf.dtype), leaf.shape] for leaf in leaves],
             "open": [list(choice) for choice in self.open.values()],
+            "together": [[t, *entry] for t, entry in self.together.items()],
             **{name: getattr(self, name) for name in NUMBERS},
         }
         return json.dumps(header), b"".join(leaf.tobytes() for leaf in leaves)
@@ -234,6 +255,7 @@ class Position:
             start += size
         self.state = jax.tree.unflatten(jax.tree.structure(self.state), arrays)
         self.open = {fields[1]: Choice(*fields) for fields in header["open"]}
+        self.together = {t: entry for t, *entry in header["together"]}
         self.digest = bytes.fromhex(header["digest"])
         for name in NUMBERS:
             setattr(self, name, header[name])
