@@ -1,8 +1,11 @@
-"""Plots of a result: each function draws on an axes and returns it; no global setting is changed."""
+"""Plots of a result: each function draws on an axes and returns it; no global setting is changed.
+
+Pictures of reports take `ticks.plain_numbers`.
+"""
 
 from jaxbandit.plotting.common import COLOURS, MARKERS, curve_style
 from jaxbandit.plotting.curves import plot_batches, plot_distribution, plot_pulls, plot_regret
-from jaxbandit.plotting.live_plays import plot_history
+from jaxbandit.plotting.live_plays import plot_evaluation, plot_history
 from jaxbandit.plotting.settings import plot_heatmap, plot_parameter
 
 __all__ = [
@@ -11,6 +14,7 @@ __all__ = [
     "curve_style",
     "plot_batches",
     "plot_distribution",
+    "plot_evaluation",
     "plot_heatmap",
     "plot_history",
     "plot_parameter",

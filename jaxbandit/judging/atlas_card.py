@@ -1,0 +1,146 @@
+"""The atlas: what a policy loses on every named problem that it does not refuse, beside the panel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import jax
+import numpy as np
+
+import jaxbandit
+from jaxbandit import Environment, Policy, Result, atlas, bounds, members, metrics, stress
+from jaxbandit.base import reward_table
+from jaxbandit.judging.judged_spaces import affordable, digest, not_played
+from jaxbandit.judging.standings import standing
+from jaxbandit.members import declares
+from jaxbandit.reports.tables import Row, mean_and_interval, moments
+
+# problems in which plays of an arm that is not the best one may be right
+NOT_LINEAR = ("restless", "observed", "changing", "rotting")
+FEW = 8  # states of a process
+MOST_TOLD = 100  # changes that the panel is told of arms that drift
+Cases = dict[str, dict[str, Any]]
+
+
+def named_problems(horizon: int) -> dict[str, Environment]:
+    """The named problems, for games of this many rounds."""
+    return {name: entry.with_horizon(horizon) for name, entry in atlas.items()}
+
+
+def plays_of(name: str) -> int:
+    """How many arms are played a round in a problem of this name."""
+    return atlas[name].plays if name in atlas else 1
+
+
+def panel_of(arms: Environment, horizon: int, plays: int = 1) -> dict[str, Policy]:
+    """The policies that others are compared with on these arms; where all arms pay, one of them knows the chains."""
+    panel: dict[str, Any]
+    if declares(arms).paid == "all":
+        known = jaxbandit.Whittle.of(arms) if declares(arms).problem == "observed" else jaxbandit.Myopic.of(arms)
+        panel = {"Uniform": jaxbandit.Uniform(), f"{type(known).__name__}, chains known": known}
+    elif arms.reward is None:
+        family = jax.tree.map(lambda numbers: float(np.max(numbers)), members.family(arms))  # one for all arms
+        panel = {kind.__name__: kind(family=family) for kind in (jaxbandit.KLUCB, jaxbandit.IMED, jaxbandit.Thompson)}
+    elif declares(arms).problem == "decision process":
+        panel = {"PSRL": jaxbandit.PSRL(), "UCRL2B": jaxbandit.UCRL2B()}
+        panel |= {"IMEDRL": jaxbandit.IMEDRL()} if few_states(arms) else {}
+    elif declares(arms).problem in ("changing", "rotting"):
+        known = members.breaks(arms)
+        breaks = min(max(1, 0 if known is None else len(known)), MOST_TOLD, horizon - 1)
+        panel = stress.PiecewiseSpace(breaks=breaks, horizon=horizon).panel()
+    else:
+        chains = declares(arms).problem in ("rested", "restarting", "hidden")
+        panel = (stress.TwoStateSpace() if chains else stress.RestlessSpace()).panel()
+    panel = affordable(panel, arms, hours=False)
+    return {label: policy for label, policy in panel.items() if not not_played(label, policy, arms, horizon, plays)}
+
+
+def cases(
+    problems: Mapping[str, Environment], policies: Mapping[str, Policy], horizon: int, runs: int, key: Any
+) -> tuple[Cases, dict[str, dict[str, str]]]:
+    """A case for each problem and judged policy, and one for the panel beside them; and what a policy does not play.
+
+    The name of a case ends with its digest, so that a policy that was changed is played anew beside what is kept, and
+    the others are not played again.
+
+    Returns:
+      name to the arguments of `simulate`, and label to problem to the reason.
+    """
+    size = {"times": sorted({max(1, horizon // 2), horizon}), "horizon": horizon, "key": key}
+    planned: Cases = {}
+    left_out: dict[str, dict[str, str]] = {label: {} for label in policies}
+    judged = {repr(policy) for policy in policies.values()}
+    for name, arms in problems.items():
+        plays, players = plays_of(name), []
+        for label, policy in policies.items():
+            if reason := not_played(label, policy, arms, horizon, plays):
+                left_out[label][name] = reason
+            else:
+                players.append((label, {label: policy}))
+        if players:
+            panel = panel_of(arms, horizon, plays)
+            players.append(("panel", {label: policy for label, policy in panel.items() if repr(policy) not in judged}))
+        for who, played in players:
+            case = {"scenarios": {name: arms}, "policies": played, "plays": plays, "runs": runs_of(arms, runs), **size}
+            if played:
+                planned[f"{who}, {name}, {digest(case)}"] = case
+    return planned, left_out
+
+
+def runs_of(arms: Environment, runs: int) -> int:
+    """A quarter of the runs where arms have more than two states, and a twentieth where a process has many."""
+    if reward_table(arms).shape[1] <= 2:
+        return runs
+    return max(2, runs // (20 if declares(arms).problem == "decision process" and not few_states(arms) else 4))
+
+
+def few_states(process: Environment) -> bool:
+    """Whether a process has so few states that learners plan for it in no time."""
+    return bool(reward_table(process).shape[1] <= FEW)
+
+
+def card(
+    label: str, policies: Mapping[str, Policy], results: Mapping[str, Result], curves: Mapping[str, float]
+) -> list[Row]:
+    """A row for each problem that a policy has played, with where it stands in the panel as far as runs tell it.
+
+    Args:
+      policies: those that are judged; the others in the results are the panel.
+      results: of `cases`.
+      curves: of `lower_curves`.
+    """
+    own = {result.scenarios[0]: result for result in results.values() if label in result.labels}
+    regrets: dict[str, dict[str, np.ndarray]] = {}
+    for result in results.values():
+        for player in result.labels:
+            if player == label or player not in policies:
+                regret = metrics.regret(result, player)[0, 0, :, -1]
+                regrets.setdefault(result.scenarios[0], {})[player] = regret
+    rows: list[Row] = []
+    for name, result in own.items():
+        final = regrets[name][label]
+        stands, mean = standing(label, regrets[name]), float(final.mean())
+        least, linear = float(regrets[name][stands.best].mean()), result.problem not in NOT_LINEAR
+        row: Row = {"problem": name, **moments(final)}
+        row |= {"linear share": float(metrics.linear_share(result, label)[0, 0]) if linear else ""}
+        row |= {"rank": stands.rank, "not told apart from": "; ".join(stands.open) or "-"}
+        row |= {"least": least, "by": "itself" if stands.best == label else stands.best}
+        row |= {"times the least": mean / least if least > 0 else ""}
+        row |= mean_and_interval(stands.more, "more than the least", "more: ")
+        rows.append(row | {"times the lower bound": mean / curves[name] if name in curves else ""})
+    return rows
+
+
+def lower_curves(problems: Mapping[str, Environment], horizon: int) -> dict[str, float]:
+    """Of each problem that has one, the curve of its lower bound at the horizon: its constant times log(horizon)."""
+    curves = {}
+    for name, arms in problems.items():
+        try:
+            bound = bounds.lai_robbins(arms) if arms.reward is None else bounds.lower(arms)  # type: ignore[arg-type]
+        except ValueError:  # the bounds say by themselves which arms they are for
+            continue
+        curve = float(bound.total * np.log(horizon))
+        if 0 < curve < np.inf:
+            curves[name] = curve
+    return curves
