@@ -157,6 +157,25 @@ def test_a_round_of_several_plays_is_learned_at_once(policy, tmp_path):
     same_bits(state_of(one), loop.state)
 
 
+def test_the_probability_of_being_the_best():
+    """Against the shares of a million draws from the Beta laws; false alarms below 1e-8."""
+    one = player(None, jaxbandit.Thompson(2.0, 1.0), prior={"blue": ["clicked"]})
+    assert np.isnan(player(None, jaxbandit.UCB1()).report().best).all()
+    counts = np.array([[0, 0], [0, 0], [0, 1]])
+    for t in range(12):
+        choice = one.choose()
+        one.learn(choice.id, list(STATES)[t % 2])
+        counts[ARMS.index(choice.arm), t % 2] += 1
+    draws = np.random.default_rng(0).beta(2 + counts[:, 1], 1 + counts[:, 0], (10**6, 3))
+    for left in ([0, 1, 2], [0, 2]):
+        report = one.report()
+        shares = np.bincount(draws[:, left].argmax(1)) / 10**6
+        np.testing.assert_allclose(report.best[left], shares, atol=6 * 0.0005)
+        assert "best" in str(report) and f"{report.best[0]:.1%}" in str(report)
+        one.retire("green")
+    assert np.isnan(one.report().best[1])
+
+
 def refuses(one, message, call):
     """The call raises ValueError, and stores nothing."""
     before = one.report().answers.tolist(), len(one.open), one._position.n

@@ -18,7 +18,7 @@ import sqlite3
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NoReturn
 from urllib.request import pathname2url
@@ -162,7 +162,8 @@ class LogFile:
                 "was moved, deleted or replaced while a player had it open; make a new player",
                 str(self.path),
             )
-        with self._errors_named(), CtrlC():
+        # in memory nothing outlives the process, and a signal that comes inside is as any error
+        with self._errors_named(), nullcontext() if self.path is None else CtrlC():
             self.appended = None
             self.connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
             try:

@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any, overload
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from jax.typing import ArrayLike
 
@@ -90,7 +89,7 @@ class Player(LoggedPosition):
         about = self._arms.described() | {
             "policy": {"class": f"{kind.__module__}.{kind.__qualname__}"} | fingerprint.values(policy),
             "key": key_data.tolist(),
-            "floats": str(np.dtype(jnp.result_type(float))),
+            "floats": str(self._arms.kind),
         }
         if imagined := self._arms.priors({} if prior is None else prior):
             check_some_arms("prior", policy, self._arms.table)
@@ -241,7 +240,7 @@ class Player(LoggedPosition):
             self._append(position, ["retire", place])
 
     def report(self, *, level: float = 0.05) -> Report:
-        """Plays, answers and mean rewards of the arms; `print` shows a table.
+        """Plays, answers and mean rewards of the arms, and under a posterior law which is the best; `print` it.
 
         Args:
           level: the probability, for each arm, that its interval ever leaves the mean out.

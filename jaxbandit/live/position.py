@@ -198,7 +198,7 @@ class Position:
 
     def _learn(self, arms: list[int], states: list[int], real: list[Any], t: int) -> None:
         whole = np.array([arms, [self.last[arm] for arm in arms], states], np.int32)
-        self.state = _learned(self.policy, self.state, whole, np.array(real, self.kind), np.int32(t))
+        self.state = _learned(self.policy, self.state, whole, np.array(real, self.arms.kind), np.int32(t))
         for arm, state in zip(arms, states):
             self.last[arm] = state
 
@@ -217,15 +217,10 @@ class Position:
         self.last.append(0 if like is None else self.last[like])
         self.totals.append([0, 0, 0.0])
 
-    @property
-    def kind(self) -> Any:
-        """The default float type."""
-        return jnp.result_type(float)
-
     def program(self) -> str:
         """What the bits of a state depend on beside the log: a snapshot of another program is not used."""
         where = f"{jax.default_backend()} {platform.machine()}"
-        return f"jaxbandit {__version__}, jax {jax.__version__}, {np.dtype(self.kind)}, {where}, code {self.code}"
+        return f"jaxbandit {__version__}, jax {jax.__version__}, {self.arms.kind}, {where}, code {self.code}"
 
     def snapshot(self) -> tuple[str, bytes]:
         """The position as a text of JSON and the bytes of the state's arrays."""

@@ -23,12 +23,13 @@ class RealArms:
     """The arms as the `validate` of a policy sees them: rested arms whose laws are unknown.
 
     Fields: `names` of the arms; `states`, the names of the states of each arm, or None if rewards are real numbers;
-    `reward` [K, S] float64, or None; `reward_range`; `arms`, the number K.
+    `reward` [K, S] float64, or None; `reward_range`; `arms`, the number K; `kind`, the default float type.
     """
 
     def __init__(self, names: Iterable[str], states: Any, rewards: Any) -> None:
         self.names = _names("arms", names)
         self.arms = len(self.names)
+        self.kind = np.dtype(jnp.result_type(float))
         self.states: list[list[str]] | None = None
         self.reward: np.ndarray | None = None
         self.added: list[list[Any]] = []  # the arguments of `with_arm` of the arms that were added
@@ -108,8 +109,8 @@ class RealArms:
                 paid = number("reward", reward, max(low, -LARGEST), min(high, LARGEST))
             except ValueError as error:
                 raise ValueError(f"{error}; {UNKNOWN}") from None
-            return 0, float(jnp.result_type(float).type(paid))
-        row, names = self.reward[arm].astype(jnp.result_type(float)), self.states[arm]
+            return 0, float(self.kind.type(paid))
+        row, names = self.reward[arm].astype(self.kind), self.states[arm]
         place = None
         if state is not None:
             if not isinstance(state, str) or state not in names:
