@@ -123,7 +123,7 @@ class LogFile:
             if row[0] != about:
                 self._other(json.loads(row[0]), json.loads(about))
             if known is not None:
-                (last,) = run("SELECT n FROM last_event").fetchone() or (0,)
+                (last,) = run("SELECT n FROM last_event WHERE typeof(n) = 'integer'").fetchone() or (0,)
                 self.last_events.check(known, last, run("SELECT digest FROM events WHERE n = ?", known[:1]).fetchone())
 
     def _other(self, old: dict[str, Any], new: dict[str, Any]) -> None:
@@ -199,8 +199,9 @@ class LogFile:
         if row is not None:
             n, header, data, digest = row
             of_event = run("SELECT digest FROM events WHERE n = ?", (n,)).fetchone()
-            whole = of_event is not None and isinstance(header, str) and isinstance(data, bytes)
-            if whole and digest == _digest(of_event[0], header, data):
+            of_event = of_event and of_event[0]
+            whole = isinstance(of_event, bytes) and isinstance(header, str) and isinstance(data, bytes)
+            if whole and digest == _digest(of_event, header, data):
                 position.restore(json.loads(header), data)
         self.follow(position)
         return position
@@ -227,10 +228,11 @@ class LogFile:
     def answer(self, number: int) -> Event:
         """The event that closed the play with this number."""
         run = self.connection.execute
-        place = run("SELECT n FROM answers WHERE id = ?", (number,)).fetchone() or (0,)
-        rows = run("SELECT event, digest FROM events WHERE n IN (?, ?) ORDER BY n", (place[0] - 1, place[0])).fetchall()
-        if len(rows) == 2 and isinstance(rows[1][0], str) and rows[1][1] == _digest(rows[0][1], rows[1][0]):
-            event: Event = json.loads(rows[1][0])
+        join = "SELECT n, event, digest FROM events JOIN (SELECT n AS at FROM answers WHERE id = ?)"
+        rows = run(f"{join} WHERE n IN (at - 1, at) ORDER BY n", (number,)).fetchall()
+        texts = [isinstance(text, str) and isinstance(digest, bytes) for _, text, digest in rows]
+        if texts == [True, True] and rows[1][2] == _digest(rows[0][2], rows[1][1]):
+            event: Event = json.loads(rows[1][1])
             if (event[0] == "answer" and event[1] == number) or (event[0] == "forget" and number in event[1]):
                 return event
         self._damaged(f"the answer of play {number}")
