@@ -36,7 +36,7 @@ class Player(LoggedPosition):
     any more: all are answered, or forgotten. A choice and an answer are on the disk before the call returns. A
     player that is made again with the same arguments and the same file goes on where the last one stopped, and several
     processes may play from one file: its state is bit for bit that of one player that never stopped. Calls from several
-    threads wait for each other. The file has numbers and names only, and SQLite keeps two more files beside it while a
+    threads wait for each other. The file has numbers and names only, and three more files lie beside it while a
     player is open. It must be on a local disk.
 
     Args:
