@@ -102,10 +102,16 @@ def evaluate(
 ) -> Evaluation:
     """What other policies would have earned a round, from a log that knows with which probability it chose.
 
-    A round in which the log chose arm a with probability p weighs w = pi(a) / p for a policy that plays a with
-    probability pi(a); `off_policy` has the formulas of the three estimates. They estimate the average over rounds of
-    sum over a of pi(a) times the mean reward of a, without bias (self-normalised: nearly) if rewards are independent
-    and p > 0 wherever pi > 0.
+    A round in which the log chose arm a with probability p, and that paid r, weighs w = pi(a) / p for a policy that
+    plays a with probability pi(a). The estimates of its mean reward a round are
+
+    - IPS: the mean of w r;
+    - self-normalised: the sum of w r over the sum of w;
+    - doubly robust: the mean of e + w (r - q), where q is the mean reward of a in the rounds before (shrunk to that of
+      all arms), and e the mean of the q of all arms under pi.
+
+    If rewards are independent and p > 0 wherever pi > 0, they estimate the average over rounds of the sum over a of
+    pi(a) times the mean reward of a: IPS and doubly robust without bias, self-normalised with one that vanishes.
 
     A policy that learns is evaluated along the log: its pi in round t comes from the state in which the feedback of
     rounds 1 to t-1 of the log leaves it. That is what this policy would earn if the log went on teaching it; not what
@@ -129,6 +135,11 @@ def evaluate(
       empirical Bernstein interval is wider, and holds for every number of rounds, for logs of policies that learn, and
       for any weights.
 
+    Warns:
+      UserWarning: the weights are those of fewer than 100 rounds (of fewer than 30: bootstrap intervals are then the
+        range of the rewards), one round has more than 5 % of the weight, the policy plays arms that the log never
+        chose, or the mean weight is more than 4 errors from 1. The same words stand in the table.
+
     Raises:
       ValueError: a probability of the log is not known; a label without a policy, an arm that there is not,
         probabilities that do not sum to 1, or a policy that cannot play these arms or whose probabilities are unknown.
@@ -137,7 +148,7 @@ def evaluate(
     (self-normalised). None was opened: the formulas are written from memory.
 
     >>> from jaxbandit.live import read_log
-    >>> log = read_log({"arm": ["a", "b"] * 50, "reward": [0, 1] * 50, "probability": [0.5] * 100})
+    >>> log = read_log({"arm": ["a", "b"] * 200, "reward": [0, 1] * 200, "probability": [0.5] * 400})
     >>> evaluate(log, {"always b": "b", "mostly a": [0.75, 0.25]}).mean.round(2).tolist()
     [[1.0, 1.0, 1.0], [0.25, 0.25, 0.25]]
     """
@@ -220,7 +231,7 @@ def _notes(fields: dict[str, Any], weights: np.ndarray, names: list[str]) -> Ite
     if size >= LEAST and largest > HEAVY * weights.sum():
         yield f"one round has {largest / weights.sum():.0%} of the weight"
     error = weights.std(ddof=1) / len(weights) ** 0.5 if len(weights) > 1 else np.inf
-    if abs(mean - 1) > FAR * error and abs(mean - 1) > 1e-6 and not names:
+    if size >= FEW and abs(mean - 1) > max(FAR * error, 1e-6) and not names:
         yield (
             f"the mean weight is {mean:.3g}, not about 1; the probabilities of the log are wrong, or it cannot choose "
             "what the policy plays"

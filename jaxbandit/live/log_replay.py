@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 import warnings
 from collections.abc import Mapping
+from statistics import NormalDist
 from typing import Any, Literal, NamedTuple, get_args
 
 import jax
@@ -28,8 +29,9 @@ class Replay(NamedTuple):
     Fields:
       policies: P labels.
       mean: [P], mean reward a round, over all seeds that had a round.
-      standard_error: [P], of the mean, from logs whose rounds are drawn with replacement; NaN if `order` is "arm".
-      low: [P], lower end of the percentile interval of the same logs; NaN likewise.
+      standard_error: [P], of one replay, from logs whose rounds are drawn with replacement, and therefore not too small
+        for the mean over many; NaN if `order` is "arm".
+      low: [P], lower end of the interval, as many errors from the mean as the level asks of a normal law; NaN likewise.
       high: [P], its upper end.
       seed_mean: [P, seeds], mean reward a round of each seed; NaN of one without a round.
       used: [P, seeds], how many rounds of the log each seed used.
@@ -76,13 +78,14 @@ def replay(
 ) -> Replay:
     """What policies would have earned by themselves: each plays from its first round, and the log answers.
 
-    In the order of rounds, for logs of uniform choices: a round of the log is used if the policy chooses its arm, and
-    passed over if not. If rewards are independent, the rounds used have exactly the law of as many rounds of play, and
-    their number, binomial with the parameter 1 / K, tells nothing of the rewards, so that the mean reward is that of
-    play with this number of rounds. It is not exact for Markov arms, which also move in rounds that are passed over,
-    nor for arms that change.
+    By rounds, for logs of uniform choices: a round of the log is used if the policy chooses its arm, and passed over if
+    not. If rewards are independent, the rounds used have exactly the law of as many rounds of play, and their number,
+    binomial with the parameter 1 / K, tells nothing of the rewards, so that the mean reward is that of play with this
+    number of rounds. Any order of the rounds is then as good as another: each seed goes through them in an order of its
+    own, and the mean over seeds varies less. It is not exact for Markov arms, which also move in rounds that are passed
+    over, nor for arms that change.
 
-    In the order of arms: the n-th play of an arm gets the answer of its n-th play in the log, whenever that was. It is
+    By arms: the n-th play of an arm gets the answer of its n-th play in the log, whenever that was. It is
     exact for rested arms, Markovian or independent, whose n-th play is the same whenever it happens, up to the least
     number of plays of an arm in the log, which is the default of `rounds`; beyond, a seed ends when an arm has no
     answer left, which happens sooner or later depending on rewards. It is not exact if these numbers depend on rewards,
@@ -94,13 +97,16 @@ def replay(
       policies: by label, with `init`, `scores` and `update`.
       order: "round" or "arm".
       rounds: the most that a seed uses; None: all in which the policy agrees, or the least number of plays of an arm.
-      seeds: how many times a policy is replayed with other random numbers; for the error as often again, each time on
-        a log whose rounds are drawn from this one with replacement.
+      seeds: how many times a policy is replayed with other random numbers, at least 2; for the error as often again,
+        each time on a log whose rounds are drawn from this one with replacement.
       level: the probability, for each interval, that it leaves out the truth, in [1e-12, 1).
       seed: of all random numbers.
 
     Returns:
       A `Replay`; its means tell what a policy earns in the first rounds, not in the long run.
+
+    Warns:
+      UserWarning: by arms, choices were not uniform; or they should have been, and the counts of arms say otherwise.
 
     Raises:
       ValueError: choices of the log were not uniform and the order is that of rounds, an arm was never chosen, or a
@@ -119,7 +125,7 @@ def replay(
     if not isinstance(policies, Mapping) or not policies:
         raise ValueError(f"policies: {excerpt(policies)} is not a dict of policies by their labels")
     choice("order", order, get_args(Order))
-    seeds = integer("seeds", seeds, 1, LARGEST_INTEGER)
+    seeds = integer("seeds", seeds, 2, LARGEST_INTEGER)
     level = number("level", level, 1e-12, 1, below=True)
     seed = integer("seed", seed, 0, LARGEST_INTEGER)
     plays = np.bincount(log.arm, minlength=len(log.arms))
@@ -154,7 +160,7 @@ def _check_choices(log: Log, plays: np.ndarray, order: Order) -> None:
         said += f", not 1 / {len(plays)}"
         if order == "round":
             raise ValueError(
-                f"log: {said}; a replay in the order of rounds is for uniform choices; use live.evaluate, or "
+                f"log: {said}; a replay by rounds is for uniform choices; use live.evaluate, or "
                 "order='arm' for rested arms"
             )
         warnings.warn(f"{said}; if it depended on rewards, so do the answers that there are", stacklevel=3)
@@ -176,14 +182,16 @@ def _replayed(
         mean, used = _of_places(log, in_own_order(log, policy, keys[:seeds], most))
         return float(np.nanmean(mean)), np.nan, np.nan, np.nan, mean, used
     draw, number = np.random.default_rng(seed), len(log.arm)
-    same = np.broadcast_to(np.arange(number), (seeds, number))
-    mean, used = _of_places(log, in_rounds(log, policy, keys[:seeds], same, most))
+    shuffled = np.argsort(draw.random((seeds, number)), axis=1)
+    mean, used = _of_places(log, in_rounds(log, policy, keys[:seeds], shuffled, most))
     others = draw.integers(number, size=(seeds, number))
     resampled, _ = _of_places(log, in_rounds(log, policy, keys[seeds:], others, most))
     if np.isnan(mean).all() or np.isnan(resampled).all():
         return np.nan, np.nan, *log.reward_range, mean, used
-    low, high = np.nanquantile(resampled, [level / 2, 1 - level / 2])
-    return float(np.nanmean(mean)), float(np.nanstd(resampled)), float(low), float(high), mean, used
+    centre, error = float(np.nanmean(mean)), float(np.nanstd(resampled, ddof=1))
+    half = NormalDist().inv_cdf(1 - level / 2) * error
+    low, high = np.clip([centre - half, centre + half], *log.reward_range).tolist()
+    return centre, error, low, high, mean, used
 
 
 def _of_places(log: Log, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -69,7 +69,7 @@ def plot_evaluation(evaluation: Evaluation, *, method: str = "doubly robust", ax
     for doubtful, face, said in ((False, colour, "estimate"), (True, "white", "estimate, with a warning")):
         chosen = np.array([bool(notes) == doubtful for notes in evaluation.notes])
         if chosen.any():
-            dots = {"marker": "o", "ls": "", "color": colour, "markerfacecolor": face, "zorder": 3}
+            dots: dict[str, Any] = {"marker": "o", "ls": "", "color": colour, "markerfacecolor": face, "zorder": 3}
             ax.plot(evaluation.mean[chosen, column], places[chosen], **dots, label=said)
     ax.axvline(evaluation.logged_mean, color="0.3", ls="--", lw=1, label="the log itself")
     ax.set_yticks(places, evaluation.policies)
