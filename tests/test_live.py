@@ -627,4 +627,4 @@ def test_two_processes_that_are_killed_lose_nothing(tmp_path):
 
 
 def test_many_kills(tmp_path):
-    print(killed(tmp_path / "a.sqlite", 300, 4))
+    print(killed(tmp_path / "a.sqlite", 100, 2))
