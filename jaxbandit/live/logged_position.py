@@ -5,8 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import TracebackType
-from typing import Self
 
 from jaxbandit.live.log_file import LogFile
 from jaxbandit.live.position import Event, Position
@@ -41,14 +39,3 @@ class LoggedPosition:
     def _append(self, position: Position, event: Event) -> None:
         position.apply(event)
         self._log.append(position, event)
-
-    def close(self) -> None:
-        """Close the file; what was stored stays stored."""
-        with self._lock:
-            self._log.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
-        self.close()

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from functools import partial
+from types import TracebackType
 from typing import Any, overload
 
 import jax
@@ -272,6 +273,17 @@ class Player(LoggedPosition):
         log = self.history()
         with self._transaction(write=False) as position:
             return log_result(log, position.arms, self._policy, times)
+
+    def close(self) -> None:
+        """Close the file; what was stored stays stored."""
+        with self._lock:
+            self._log.close()
+
+    def __enter__(self) -> Player:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self.close()
 
     def __repr__(self) -> str:
         return f"Player({self._policy!r}, {excerpt(self._arms.names)}, store={self._log.path!r})"
