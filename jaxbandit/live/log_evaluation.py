@@ -131,9 +131,9 @@ def evaluate(
       seed: of the bootstrap.
 
     Returns:
-      An `Evaluation`. Bootstrap intervals hold asymptotically, and say too much where few rounds carry the weight; the
-      empirical Bernstein interval is wider, and holds for every number of rounds, for logs of policies that learn, and
-      for any weights.
+      An `Evaluation`. Bootstrap intervals hold asymptotically, and say too much where few rounds carry the weight. The
+      empirical Bernstein interval is wider, and holds, if rewards lie in `log.reward_range`, for any number of rounds,
+      any weights, and logs of policies that learn.
 
     Warns:
       UserWarning: the weights are those of fewer than 100 rounds (of fewer than 30: bootstrap intervals are then the
