@@ -21,6 +21,9 @@ from jaxbandit.policies.changing.glr import GLR
 from jaxbandit.policies.changing.high_probability import Exp3IX, Exp3P
 from jaxbandit.policies.changing.tsallis import TsallisINF
 from jaxbandit.policies.changing.with_detector import WithDetector
+from jaxbandit.policies.identify.glr_rules import BernoulliGLR, ChainGLR
+from jaxbandit.policies.identify.identification import Identify
+from jaxbandit.policies.identify.sampling_rules import LUCB, RoundRobin, SuccessiveElimination, TopTwo
 from jaxbandit.policies.means.baselines import Oracle, Uniform
 from jaxbandit.policies.means.boltzmann import Boltzmann
 from jaxbandit.policies.means.dmed import DMED
@@ -60,6 +63,13 @@ from jaxbandit.policies.spending.ratio_kl_ucb import RatioKLUCB
 
 __all__ = [
     "ALL",
+    "BernoulliGLR",
+    "ChainGLR",
+    "Identify",
+    "LUCB",
+    "RoundRobin",
+    "SuccessiveElimination",
+    "TopTwo",
     "Boltzmann",
     "CUSUM",
     "DMED",

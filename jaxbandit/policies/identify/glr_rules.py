@@ -112,9 +112,9 @@ class ChainGLR(GLR):
 
     W(a, b) = min over m of J_a-(m) + J_b+(m) (`confidence.chain_order`); a is the arm whose likeliest chain has the
     largest mean. With the mixture the probability of a wrong answer is at most delta, for arms of any speed, from any
-    start, for every sampling rule and without a horizon: the product of both arms' mixtures over their true likelihood is a
-    martingale of mean 1, so it reaches (K - 1) / delta with probability at most delta / (K - 1) (Ville's inequality),
-    and where the answer is wrong it is at least what is compared with the threshold.
+    start, for every sampling rule and without a horizon: the product of both arms' mixtures over their true likelihood
+    is a martingale of mean 1, so it reaches (K - 1) / delta with probability at most delta / (K - 1) (Ville's
+    inequality), and where the answer is wrong it is at least what is compared with the threshold.
 
     Args:
       threshold: "mixture", the default: log((K - 1) / delta) + what the mixtures lose on both arms
