@@ -21,6 +21,7 @@ from jaxbandit.policies.changing.glr import GLR
 from jaxbandit.policies.changing.high_probability import Exp3IX, Exp3P
 from jaxbandit.policies.changing.tsallis import TsallisINF
 from jaxbandit.policies.changing.with_detector import WithDetector
+from jaxbandit.policies.identify.blocks import Blocks
 from jaxbandit.policies.identify.glr_rules import BernoulliGLR, ChainGLR
 from jaxbandit.policies.identify.identification import Identify
 from jaxbandit.policies.identify.sampling_rules import LUCB, RoundRobin, SuccessiveElimination, TopTwo
@@ -64,6 +65,7 @@ from jaxbandit.policies.spending.ratio_kl_ucb import RatioKLUCB
 __all__ = [
     "ALL",
     "BernoulliGLR",
+    "Blocks",
     "ChainGLR",
     "Identify",
     "LUCB",

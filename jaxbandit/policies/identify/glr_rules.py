@@ -43,6 +43,10 @@ class GLR:
 
     threshold: Threshold
 
+    def validate(self, task: Task) -> None:
+        checks.choice(self, "threshold", ("mixture", "heuristic"))
+        check_rewards(self, task)
+
     def rows(self, memory: Any) -> Array:
         """[K, 2, 2], the counts of each arm by the rows that its law has; a second row of zeros where it has one."""
         counts: Array = memory.counts
@@ -83,9 +87,6 @@ class BernoulliGLR(GLR):
     """
 
     threshold: Threshold = static("mixture")
-
-    def validate(self, task: Task) -> None:
-        check_rewards(self, task)
 
     def begin(self, reward: Array) -> Memory:
         return no_visits(reward)
@@ -139,9 +140,6 @@ class ChainGLR(GLR):
 
     threshold: Threshold = static("mixture")
 
-    def validate(self, task: Task) -> None:
-        check_rewards(self, task)
-
     def begin(self, reward: Array) -> ChainMemory:
         return no_transitions(reward)
 
@@ -157,7 +155,6 @@ class ChainGLR(GLR):
 
 def check_rewards(rule: Any, task: Task) -> None:
     """Raise ValueError unless the task has rested arms of two states that pay two rewards, the same in all arms."""
-    checks.choice(rule, "threshold", ("mixture", "heuristic"))
     checks.suits(rule, task, ("rested",))
     name, reward = type(rule).__name__, task.reward
     if reward.shape[1] != 2:
