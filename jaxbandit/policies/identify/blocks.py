@@ -13,12 +13,13 @@ from jax.typing import ArrayLike
 from jaxbandit import arguments
 from jaxbandit.base import Feedback, Task, described, pytree, static
 from jaxbandit.confidence import chain_mean
-from jaxbandit.fast import larger, log
+from jaxbandit.fast import computed_once, larger, log
 from jaxbandit.policies.identify.evidence import Evidence, of_chains
 from jaxbandit.policies.identify.glr_rules import check_rewards
 from jaxbandit.policies.parts.memory import Transitions, no_transitions
 
 WORDS = 8  # of 32 moves each that may wait for a block
+LEAST = 1e-7  # probability of a move, where rounding errors would make it 0
 PRIOR = 5  # moves of either kind added to those of each state
 
 
@@ -53,13 +54,13 @@ class Betting(NamedTuple):
         """
         transitions = self.transitions.counted(feedback)
         played = jnp.arange(self.waiting.shape[0]) == feedback.arms[0]
-        queue, waiting, used, wealth, largest = (_of(played, array) for array in self[2:])
+        queue, waiting, used = (_of(played, array) for array in self[2:5])
 
         pays_more = transitions.reward[0, 1] > transitions.reward[0, 0]
         before, after = feedback.before[0], feedback.states[0]
         from_state = jnp.arange(2) == jnp.where(pays_more, before, 1 - before)
         new = (before != after).astype(jnp.uint32) << (waiting % 32).astype(jnp.uint32)
-        here = from_state[:, None] & (jnp.arange(WORDS) == waiting[:, None] // 32)
+        here = from_state[:, None] & (jnp.arange(WORDS)[None] == waiting[:, None] // 32)
         queue = jnp.where(here, queue | new[:, None], queue)
         waiting = waiting + (from_state & (waiting < 32 * WORDS))
 
@@ -72,20 +73,23 @@ class Betting(NamedTuple):
         taken = sizes.astype(jnp.uint32)
         left = jax.lax.population_count(queue[:, 0] & ((jnp.uint32(1) << taken) - 1)).astype(jnp.int32)
         block = jnp.stack([sizes - left, left], axis=1)
-        mean, rest = grid_of(wealth.shape[1] + 1)
-        gain = jnp.where(complete, gains(leaves, sizes, block, mean, rest), 0)
-        wealth = wealth + jnp.where(jnp.stack([mean < share, mean > share]), gain, 0)
+        mean, rest = grid_of(self.wealth.shape[-1] + 1)
+        gain = gains(leaves, sizes, block, mean, rest)
+        sides = jnp.stack([mean < share, mean > share])
+        bets = computed_once(jnp.where(complete & sides, gain[None], 0))
+        wealth = self.wealth + played[:, None, None].astype(float) * bets[None]
 
         following = jnp.concatenate([queue[:, 1:], jnp.zeros_like(queue[:, :1])], axis=1)
         shifted = (queue >> taken[:, None]) | (following << (32 - taken[:, None]))
-        own = (
-            jnp.where(complete, shifted, queue),
-            jnp.where(complete, waiting - sizes, waiting),
-            jnp.where(complete, used + block, used),
+        return Betting(
+            transitions,
+            self.moves,
+            _put(played, self.queue, jnp.where(complete, shifted, queue)),
+            _put(played, self.waiting, jnp.where(complete, waiting - sizes, waiting)),
+            _put(played, self.used, jnp.where(complete, used + block, used)),
             wealth,
-            larger(wealth, largest),
+            larger(wealth, self.largest),
         )
-        return Betting(transitions, self.moves, *(_put(played, old, row) for old, row in zip(self[2:], own)))
 
 
 @pytree
@@ -155,7 +159,7 @@ class Blocks:
         below, above = _of(arms == leader, memory.largest[:, 0]), memory.largest[:, 1]
         least = jnp.minimum(below[0], above[:, -1])  # in the first and the last cell one of the two cannot win
         if self.grid > 2:
-            least = jnp.minimum(least, jnp.min(below[1:] + above[:, :-1], axis=1))
+            least = jnp.minimum(least, jnp.min(below[None, 1:] + above[:, :-1], axis=1))
         return jnp.where(arms == leader, jnp.inf, least - needed(jnp.log((len(arms) - 1) / jnp.asarray(delta, float))))
 
 
@@ -194,10 +198,9 @@ def gains(leaves: Array, sizes: Array, block: Array, mean: Array, rest: Array) -
     z = 2 * both / (both + mean * stays[0] + rest * stays[1] + root)
     here = block.astype(float)
     own = (here[:, 0] * jnp.log1p(-leaves) + here[:, 1] * jnp.log(leaves)).sum()
-    least = jnp.finfo(z.dtype).eps
     left = here[0, 1] * jnp.log(mean) + here[1, 1] * jnp.log(rest) + (here[0, 1] + here[1, 1]) * log(z)
-    stayed = here[0, 0] * log(larger(1 - mean * z, least)) + here[1, 0] * log(larger(1 - rest * z, least))
-    return own - (left + stayed)
+    stayed = here[0, 0] * log(larger(1 - mean * z, LEAST)) + here[1, 0] * log(larger(1 - rest * z, LEAST))
+    return computed_once(own - (left + stayed))
 
 
 def needed(level: Array) -> Array:
@@ -222,4 +225,4 @@ def _of(chosen: Array, array: Array) -> Array:
 
 def _put(chosen: Array, array: Array, row: Array) -> Array:
     """The array with this row for the arm that is chosen."""
-    return jnp.where(chosen.reshape(-1, *[1] * (array.ndim - 1)), row, array)
+    return jnp.where(chosen.reshape(-1, *[1] * (array.ndim - 1)), row[None], array)
