@@ -1,6 +1,7 @@
 """The stopping rule `Blocks`, against a loop in float64, and its fair bets by enumeration."""
 
 import math
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -28,10 +29,10 @@ def moves_of(arms, seed):
         yield arm, before, state[arm]
 
 
-@jax.jit
-def by_rule(reward, rounds):
+@partial(jax.jit, static_argnames="joint")
+def by_rule(reward, rounds, joint):
     """The excess of arm 0 and of arm 1 as leader after each round [T, 2], and the largest wealths."""
-    rule = Blocks(grid=CELLS)
+    rule = Blocks(joint=joint, grid=CELLS)
 
     def step(memory, move):
         arm, before, after = (number[None] for number in move)
@@ -42,51 +43,63 @@ def by_rule(reward, rounds):
     return jnp.stack(excess, axis=1), memory.largest
 
 
-def by_loop(rounds):
+def by_loop(rounds, joint):
     """The same, from the definition: lists of moves that wait, and the nearest chain from its quadratic equation."""
     means = np.sin(np.arange(1, CELLS) / CELLS * np.pi / 2) ** 2
-    level = brentq(lambda y: y - math.log(1 + y) - math.log(1 / DELTA), 0.1, 100)
+    level = -math.log(DELTA)
+    level = level if joint else brentq(lambda y: y - math.log(1 + y) - level, 0.1, 100)
     queue, used = [[[], []], [[], []]], np.zeros((2, 2, 2))  # used: arm, state, stayed and left
-    wealth, largest, excess = np.zeros((2, 2, CELLS - 1)), np.zeros((2, 2, CELLS - 1)), []
+    wealth, excess = np.zeros((2, 2, CELLS - 1)), []
+    largest = np.zeros((2, CELLS) if joint else wealth.shape)
+
+    def estimate(arm):
+        a = (used[arm, :, 1] + 5) / (used[arm].sum(1) + 10)
+        single = a.astype(np.float32)  # so that what lies between two sizes is rounded alike
+        n0 = min(max(round(float(4 * (1 - single[0] / (single[0] + single[1])))), 1), 3)
+        return a, np.array([n0, 4 - n0])
+
+    def cells(numbers, arm):  # at most g_i, at least g_(i - 1)
+        return np.r_[numbers[arm, 0], 0] + np.r_[0, numbers[1 - arm, 1]]
+
+    def bet(arm):
+        a, n = estimate(arm)
+        left = np.array([sum(queue[arm][s][: n[s]]) for s in (0, 1)])
+        queue[arm] = [queue[arm][s][n[s] :] for s in (0, 1)]
+        c, A, B, C = means / (1 - means), n @ a, n[0] * (1 - a[0]), n[1] * (1 - a[1])
+        b = A * (1 + c) + c * B + C
+        q1 = (b - np.sqrt(b**2 - 4 * c * (A + B + C) * A)) / (2 * c * (A + B + C))
+        terms = [
+            left[s] * np.log(a[s] / q) + (n[s] - left[s]) * np.log((1 - a[s]) / (1 - q))
+            for s, q in enumerate([c * q1, q1])
+        ]
+        wealth[arm, 0] += np.where(a[0] / a.sum() > means, sum(terms), 0)
+        wealth[arm, 1] += np.where(a[0] / a.sum() < means, sum(terms), 0)
+        used[arm, :, 0] += n - left
+        used[arm, :, 1] += left
+
     for arm, before, after in rounds:
         if len(queue[arm][before]) < 256:
             queue[arm][before].append(int(before != after))
-        a = (used[arm, :, 1] + 5) / (used[arm].sum(1) + 10)
-        share = a[0] / (a[0] + a[1])
-        n0 = min(max(round(4 * (1 - share)), 1), 3)
-        n = np.array([n0, 4 - n0])
-        if all(len(queue[arm][s]) >= n[s] for s in (0, 1)):
-            left = np.array([sum(queue[arm][s][: n[s]]) for s in (0, 1)])
-            queue[arm] = [queue[arm][s][n[s] :] for s in (0, 1)]
-            c, A, B, C = means / (1 - means), n @ a, n[0] * (1 - a[0]), n[1] * (1 - a[1])
-            b = A * (1 + c) + c * B + C
-            q1 = (b - np.sqrt(b**2 - 4 * c * (A + B + C) * A)) / (2 * c * (A + B + C))
-            terms = [
-                left[s] * np.log(a[s] / q) + (n[s] - left[s]) * np.log((1 - a[s]) / (1 - q))
-                for s, q in enumerate([c * q1, q1])
-            ]
-            wealth[arm, 0] += np.where(share > means, sum(terms), 0)
-            wealth[arm, 1] += np.where(share < means, sum(terms), 0)
-            used[arm, :, 0] += n - left
-            used[arm, :, 1] += left
-            largest = np.maximum(largest, wealth)
-        cells = [
-            np.r_[largest[a, 0], 0] + np.r_[0, largest[1 - a, 1]] for a in (0, 1)
-        ]  # at most g_i, at least g_(i - 1)
-        excess.append([cell.min() - level for cell in cells])
+        those = (0, 1) if joint else (arm,)
+        if all(len(queue[k][s]) >= estimate(k)[1][s] for k in those for s in (0, 1)):
+            for k in those:
+                bet(k)
+            largest = np.maximum(largest, [cells(wealth, k) for k in (0, 1)] if joint else wealth)
+        excess.append([(largest[k] if joint else cells(largest, k)).min() - level for k in (0, 1)])
     return np.array(excess), largest
 
 
+@pytest.mark.parametrize("joint", [False, True], ids=["separate", "joint"])
 @pytest.mark.parametrize(("arms", "seeds"), [(FAST, range(8)), (SLOW, range(8, 12))], ids=["fast", "slow"])
-def test_stops_as_a_loop(arms, seeds):
+def test_stops_as_a_loop(arms, seeds, joint):
     stops = 0
     for seed in seeds:
         rounds = list(moves_of(arms, seed))
-        excess, largest = by_loop(rounds)
+        excess, largest = by_loop(rounds, joint)
         flipped = seed % 2  # rewards (1, 0): the states change their names
         moves = np.array(rounds, np.int32).T
         moves[1:] ^= flipped
-        found, reached = by_rule(jnp.array([[0.0, 1.0], [1.0, 0.0]][flipped] * 2).reshape(2, 2), tuple(moves))
+        found, reached = by_rule(jnp.array([[[0.0, 1.0]] * 2, [[1.0, 0.0]] * 2][flipped]), tuple(moves), joint)
         assert ((np.asarray(found) >= 0) == (excess >= 0)).all()
         np.testing.assert_allclose(reached, largest, rtol=2e-4, atol=2e-4)
         stops += (excess >= 0).any()
@@ -113,10 +126,13 @@ def test_every_bet_is_fair():
 
 
 def test_stops_as_early_as_a_program_of_its_own():
-    """Mean rounds 855 +- 25 and 1,347 +- 32 of 400 runs of another program; false alarm 1 in 200."""
-    arms, policies = jaxbandit.two_state(*np.array(FAST).T), [Identify(RoundRobin(), Blocks(), d) for d in (0.1, 0.01)]
-    result = jaxbandit.simulate(arms, {"blocks": policies}, until="stopped", runs=32, horizon=10_000, progress=False)
-    stopped, answers = result.stopped["blocks"][0], result.answers["blocks"][0]
-    assert (stopped > 0).all() and (answers == 0).all()
-    error = stopped.std(1) / math.sqrt(32)
-    assert (abs(stopped.mean(1) - [855, 1347]) < 3 * np.hypot(error, [25, 32])).all()
+    """Mean rounds of 400 runs of another program, with delta .1 and .01; false alarm 1 in 100."""
+    arms = jaxbandit.two_state(*np.array(FAST).T)
+    published = {False: ([855, 1347], [25, 32]), True: ([705, 1139], [24, 29])}
+    rules = {joint: [Identify(RoundRobin(), Blocks(joint), d) for d in (0.1, 0.01)] for joint in published}
+    policies = {str(joint): both for joint, both in rules.items()}
+    result = jaxbandit.simulate(arms, policies, until="stopped", runs=32, horizon=10_000, progress=False)
+    for joint, (mean, error) in published.items():
+        stopped, answers = result.stopped[str(joint)][0], result.answers[str(joint)][0]
+        assert (stopped > 0).all() and (answers == 0).all()
+        assert (abs(stopped.mean(1) - mean) < 3 * np.hypot(stopped.std(1) / math.sqrt(32), error)).all()

@@ -16,6 +16,7 @@ from jaxbandit.confidence import chain_mean
 from jaxbandit.fast import computed_once, larger, log
 from jaxbandit.policies.identify.evidence import Evidence, of_chains
 from jaxbandit.policies.identify.glr_rules import check_rewards
+from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.memory import Transitions, no_transitions
 
 WORDS = 8  # of 32 moves each that may wait for a block
@@ -23,73 +24,100 @@ LEAST = 1e-7  # probability of a move, where rounding errors would make it 0
 PRIOR = 5  # moves of either kind added to those of each state
 
 
+class Block(NamedTuple):
+    """The next block of each arm."""
+
+    complete: Array  # [K] bool, whether all its moves are there
+    leaves: Array  # [K, 2], the probabilities of leaving each state, estimated before it
+    sizes: Array  # [K, 2] int32, its moves out of each state
+    counts: Array  # [K, 2, 2] int32, of these those that stayed and those that left; once it is complete
+
+
 @described
-class Betting(NamedTuple):
-    """Memory of `Blocks`. Of an arm's two states, 1 is the one that pays more.
+class Waiting(NamedTuple):
+    """The moves of each arm that wait for a block. Of an arm's two states, 1 is the one that pays more.
 
     Fields:
-      transitions: counts, last states and rewards.
       moves: int32, the size of a block.
       queue: [K, 2, WORDS] uint32, the moves that wait, of each state: a bit that is 1 where the move left the state.
         The oldest is the lowest bit of the first word.
-      waiting: [K, 2] int32, how many wait.
+      number: [K, 2] int32, how many wait.
       used: [K, 2, 2] int32, the moves of completed blocks out of each state, those that stayed and those that left.
-      wealth: [K, 2, G - 1], the logarithms of the wealths against a mean of at most, and of at least, each of the grid.
-      largest: [K, 2, G - 1], the largest that each of them has been.
     """
 
-    transitions: Transitions
     moves: Array
     queue: Array
-    waiting: Array
+    number: Array
     used: Array
-    wealth: Array
-    largest: Array
 
-    def counted(self, feedback: Feedback) -> Betting:
-        """The memory after a round: its move waits, and a block of the arm that is complete is bet on.
+    def joined(self, feedback: Feedback, reward: Array) -> Waiting:
+        """The state after a round: its move waits.
 
         A move for which there is no room is passed over. That is decided before it is made, so that those which wait
         are independent draws all the same.
         """
-        transitions = self.transitions.counted(feedback)
-        played = jnp.arange(self.waiting.shape[0]) == feedback.arms[0]
-        queue, waiting, used = (_of(played, array) for array in self[2:5])
-
-        pays_more = transitions.reward[0, 1] > transitions.reward[0, 0]
         before, after = feedback.before[0], feedback.states[0]
-        from_state = jnp.arange(2) == jnp.where(pays_more, before, 1 - before)
-        new = (before != after).astype(jnp.uint32) << (waiting % 32).astype(jnp.uint32)
-        here = from_state[:, None] & (jnp.arange(WORDS)[None] == waiting[:, None] // 32)
-        queue = jnp.where(here, queue | new[:, None], queue)
-        waiting = waiting + (from_state & (waiting < 32 * WORDS))
+        state = jnp.where(reward[0, 1] > reward[0, 0], before, 1 - before)
+        played = jnp.arange(self.number.shape[0]) == feedback.arms[0]
+        here = played[:, None] & (jnp.arange(2) == state)[None]
+        new = (before != after).astype(jnp.uint32) << (self.number % 32).astype(jnp.uint32)
+        word = here[..., None] & (jnp.arange(WORDS)[None, None] == self.number[..., None] // 32)
+        number = self.number + (here & (self.number < 32 * WORDS))
+        return self._replace(queue=jnp.where(word, self.queue | new[..., None], self.queue), number=number)
 
-        # the estimate, and with it the block's size and the bet, from completed blocks alone
-        leaves = (used[:, 1] + PRIOR) / (used[:, 0] + used[:, 1] + 2 * PRIOR).astype(float)
-        share = leaves[0] / (leaves[0] + leaves[1])  # of state 1
-        size = jnp.clip(jnp.round(self.moves * (1 - share)).astype(jnp.int32), 1, self.moves - 1)
-        sizes = jnp.stack([size, self.moves - size])
-        complete = (waiting >= sizes).all()
-        taken = sizes.astype(jnp.uint32)
-        left = jax.lax.population_count(queue[:, 0] & ((jnp.uint32(1) << taken) - 1)).astype(jnp.int32)
-        block = jnp.stack([sizes - left, left], axis=1)
-        mean, rest = grid_of(self.wealth.shape[-1] + 1)
-        gain = gains(leaves, sizes, block, mean, rest)
-        sides = jnp.stack([mean < share, mean > share])
-        bets = computed_once(jnp.where(complete & sides, gain[None], 0))
-        wealth = self.wealth + played[:, None, None].astype(float) * bets[None]
+    def next_block(self) -> Block:
+        """The next block of each arm, its size and the estimate from completed blocks alone."""
+        leaves = (self.used[..., 1] + PRIOR) / (self.used[..., 0] + self.used[..., 1] + 2 * PRIOR).astype(float)
+        size = jnp.clip(jnp.round(self.moves * (1 - share_of(leaves))).astype(jnp.int32), 1, self.moves - 1)
+        sizes = jnp.stack([size, self.moves - size], axis=1)
+        bits = (jnp.uint32(1) << sizes.astype(jnp.uint32)) - 1
+        left = jax.lax.population_count(self.queue[..., 0] & bits).astype(jnp.int32)
+        return Block((self.number >= sizes).all(1), leaves, sizes, jnp.stack([sizes - left, left], axis=2))
 
-        following = jnp.concatenate([queue[:, 1:], jnp.zeros_like(queue[:, :1])], axis=1)
-        shifted = (queue >> taken[:, None]) | (following << (32 - taken[:, None]))
-        return Betting(
-            transitions,
-            self.moves,
-            _put(played, self.queue, jnp.where(complete, shifted, queue)),
-            _put(played, self.waiting, jnp.where(complete, waiting - sizes, waiting)),
-            _put(played, self.used, jnp.where(complete, used + block, used)),
-            wealth,
-            larger(wealth, self.largest),
+    def without(self, block: Block, done: Array) -> Waiting:
+        """The state after bets on the blocks of some arms, `done` [K] bool."""
+        here, taken = done[:, None, None], block.sizes.astype(jnp.uint32)[..., None]
+        following = jnp.concatenate([self.queue[..., 1:], jnp.zeros_like(self.queue[..., :1])], axis=2)
+        return self._replace(
+            queue=jnp.where(here, (self.queue >> taken) | (following << (32 - taken)), self.queue),
+            number=self.number - jnp.where(done[:, None], block.sizes, 0),
+            used=self.used + jnp.where(here, block.counts, 0),
         )
+
+
+@described
+class Betting(NamedTuple):
+    """Memory of `Blocks`.
+
+    Fields:
+      transitions: counts, last states and rewards.
+      waiting: the moves that wait for a block, and counts of those that have been bet on.
+      wealth: [K, 2, G - 1], the logarithms of the wealths against a mean of at most, and of at least, each of the grid.
+      largest: [K, 2, G - 1], the largest that each has been; if joint [2, G], for each arm and cell the largest that
+        its wealth against the cell's upper end and the other arm's against the lower end have been together.
+    """
+
+    transitions: Transitions
+    waiting: Waiting
+    wealth: Array
+    largest: Array
+
+    def counted(self, feedback: Feedback) -> Betting:
+        """The memory after a round: its move waits, and what is complete is bet on."""
+        transitions = self.transitions.counted(feedback)
+        waiting = self.waiting.joined(feedback, transitions.reward)
+        block, joint = waiting.next_block(), self.largest.ndim == 2
+        played = jnp.arange(self.wealth.shape[0]) == feedback.arms[0]
+        done = block.complete & (block.complete.all() if joint else played)
+        leaves, sizes, counts = (field if joint else _of(played, field)[None] for field in block[1:])
+        mean, rest = grid_of(self.wealth.shape[-1] + 1)
+        gain = jax.vmap(gains, in_axes=(0, 0, 0, None, None))(leaves, sizes, counts, mean, rest)
+        share = share_of(leaves)[:, None]
+        sides = jnp.stack([mean[None] < share, mean[None] > share], axis=1)
+        bets = computed_once(jnp.where(sides, gain[:, None], 0))  # a product, as vectors do it faster than a choice
+        wealth = self.wealth + done[:, None, None].astype(float) * bets
+        now = cells_of(wealth[:, 0], jnp.stack([wealth[1, 1], wealth[0, 1]])) if joint else wealth
+        return Betting(transitions, waiting.without(block, done), wealth, larger(now, self.largest))
 
 
 @pytree
@@ -110,14 +138,16 @@ class Blocks:
     logarithms in float32: near the threshold the rounding errors of 10^6 blocks add up to about 1e-3.
 
     Args:
+      joint: True for two arms that are played about equally often: both bet only when both have a complete block, on
+        their wealths together, whose product must reach (K - 1) / delta. It stops sooner by about a sixth.
       grid: G >= 2, the cells: g_i is the square of the sine of i / G of a right angle, closer near 0 and 1, where means
         are known better. Arms whose means lie in one cell are not told apart.
       moves: from 2 to 32, of a block; from 2 to 8 make little difference, and more waste fewer moves of an arm that is
         almost always in one state.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`: a field out of range, or arms that are not rested arms with two
-        states that pay two rewards, the same in all arms.
+      ValueError: from `simulate` and `check_policy`: a field out of range, `joint` for more than two arms, or arms that
+        are not rested arms with two states that pay two rewards, the same in all arms.
 
     Source: our own; blocks of two groups are those of Turner, Ly and Grünwald 2024, betting is that of Waudby-Smith and
     Ramdas 2024. Not opened.
@@ -130,20 +160,25 @@ class Blocks:
     (True, 0)
     """
 
+    joint: bool = static(False)
     grid: int = static(400)
     moves: ArrayLike = 4
 
     def validate(self, task: Task) -> None:
+        checks.truth(self, "joint")
         arguments.integer("grid", self.grid, 2)
         arguments.integer("moves", self.moves, 2, 32)
         check_rewards(self, task)
+        if self.joint and len(task.reward) != 2:
+            raise ValueError(f"joint: for two arms, and {task.name} has {len(task.reward)}; leave it out")
 
     def begin(self, reward: Array) -> Betting:
         arms = reward.shape[0]
-        nothing, even = jnp.zeros((arms, 2), jnp.int32), jnp.zeros((arms, 2, self.grid - 1))
         queue, used = jnp.zeros((arms, 2, WORDS), jnp.uint32), jnp.zeros((arms, 2, 2), jnp.int32)
+        waiting = Waiting(jnp.asarray(self.moves, jnp.int32), queue, jnp.zeros((arms, 2), jnp.int32), used)
         kept: Transitions = no_transitions(reward)
-        return Betting(kept, jnp.asarray(self.moves, jnp.int32), queue, nothing, used, even, even)
+        wealth = jnp.zeros((arms, 2, self.grid - 1))
+        return Betting(kept, waiting, wealth, jnp.zeros((2, self.grid)) if self.joint else wealth)
 
     def plays(self, memory: Betting) -> Array:
         return memory.transitions.counts.sum((-1, -2))
@@ -155,12 +190,31 @@ class Blocks:
         return of_chains(leader, memory.transitions.counts, memory.transitions.reward)
 
     def excess(self, memory: Betting, leader: Array, evidence: Evidence, delta: ArrayLike, t: Array) -> Array:
-        arms = jnp.arange(memory.waiting.shape[0])
-        below, above = _of(arms == leader, memory.largest[:, 0]), memory.largest[:, 1]
-        least = jnp.minimum(below[0], above[:, -1])  # in the first and the last cell one of the two cannot win
-        if self.grid > 2:
-            least = jnp.minimum(least, jnp.min(below[None, 1:] + above[:, :-1], axis=1))
-        return jnp.where(arms == leader, jnp.inf, least - needed(jnp.log((len(arms) - 1) / jnp.asarray(delta, float))))
+        arms = jnp.arange(memory.wealth.shape[0])
+        level = jnp.log((len(arms) - 1) / jnp.asarray(delta, float))
+        if self.joint:
+            won = jnp.min(_of(arms == leader, memory.largest)) - level
+        else:
+            own = _of(arms == leader, memory.largest[:, 0])
+            won = jnp.min(cells_of(own[None], memory.largest[:, 1]), axis=1) - needed(level)
+        return jnp.where(arms == leader, jnp.inf, won)
+
+
+def cells_of(below: Array, above: Array) -> Array:
+    """The sums, for each cell, of one arm's wealth against its upper end and the other arm's against its lower end.
+
+    Args:
+      below: [N or 1, G - 1], against a mean of at most g_1, .., g_(G-1).
+      above: [N, G - 1], against one of at least these. Against what is true of all means nobody bets.
+    """
+    nothing = jnp.zeros_like(above[:, :1])
+    upper = jnp.concatenate([below, nothing[: below.shape[0]]], axis=1)
+    return upper + jnp.concatenate([nothing, above], axis=1)
+
+
+def share_of(leaves: Array) -> Array:
+    """The share of state 1 in the stationary law, from the probabilities of leaving each state [..., 2]."""
+    return leaves[..., 0] / (leaves[..., 0] + leaves[..., 1])
 
 
 def grid_of(cells: int) -> tuple[Array, Array]:
@@ -221,8 +275,3 @@ def _of(chosen: Array, array: Array) -> Array:
     return jnp.where(chosen.reshape(-1, *[1] * (array.ndim - 1)), array, jnp.zeros_like(array)).sum(
         0, dtype=array.dtype
     )
-
-
-def _put(chosen: Array, array: Array, row: Array) -> Array:
-    """The array with this row for the arm that is chosen."""
-    return jnp.where(chosen.reshape(-1, *[1] * (array.ndim - 1)), row[None], array)
