@@ -95,9 +95,9 @@ def plain(function: Any, **given: Any) -> Any:
     return function(**given)
 
 
-def traced(scenarios: Any, policies: Any) -> Any:
+def traced(scenarios: Any, policies: Any, **given: Any) -> Any:
     """What `simulate` does before it compiles anything: it checks its arguments, then traces every program."""
-    return programs(check(scenarios, policies, key=KEY, runs=2, horizon=3))
+    return programs(check(scenarios, policies, key=KEY, runs=2, horizon=3, **given))
 
 
 def made(function: Any, **given: Any) -> Any:
@@ -105,11 +105,11 @@ def made(function: Any, **given: Any) -> Any:
     return traced(function(**given), {"p": jaxbandit.Uniform()})
 
 
-def on(arms: Any, holder: Callable[[Any], Any] = lambda policy: policy) -> Callable[..., Any]:
+def on(arms: Any, holder: Callable[[Any], Any] = lambda policy: policy, **given: Any) -> Callable[..., Any]:
     """Policies, or what a policy holds, which are traced on these arms."""
 
     def use(function: Any, **inputs: Any) -> Any:
-        return traced(arms, {"p": holder(function(**inputs))})
+        return traced(arms, {"p": holder(function(**inputs))}, **given)
 
     return use
 

@@ -28,7 +28,9 @@ REFUSED = (
 
 def test_every_policy_is_wrapped():
     every = {name for name in jaxbandit.policies.__all__ if hasattr(getattr(jaxbandit.policies, name), "scores")}
-    assert every - {"WithDetector", "DecentralisedDSEE"} <= POLICIES.keys()  # the latter is for several plays
+    assert (
+        every - {"WithDetector", "DecentralisedDSEE", "Identify"} <= POLICIES.keys()
+    )  # for several plays; until it stops
 
 
 def heard_at_once(policy, environment):
