@@ -2,10 +2,10 @@
 
 Two arms with means 1/2 and 2/5, played in turn from their stationary laws until a likelihood ratio says which one is
 better, with a probability of an error of at most 0.1. In the first pair plays are independent; in the others arms move
-less and less, while the means stay. `BernoulliGLR` takes the plays for independent ones; `ChainGLR`, which has a tenth
-of the runs, learns how sticky they are. A run that has not stopped at the horizon has no answer: it is censored. Prints
-and writes (CSV) how often each rule is wrong, with exact 95 % intervals, how long it takes, and the same of scalar
-loops of the first rule; draws both. Ctrl-C keeps what is done, and the same command continues.
+less and less, while the means stay. `BernoulliGLR` takes the plays for independent ones; `ChainGLR`, which has a
+twentieth of the runs, learns how sticky they are. A run that has not stopped at the horizon has no answer: it is
+censored. Prints and writes (CSV) how often each rule is wrong, with exact 95 % intervals, how long it takes, and the
+same of scalar loops of the first rule; draws both. Ctrl-C keeps what is done, and the same command continues.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from jaxbandit.policies import BernoulliGLR, ChainGLR, Identify, RoundRobin
 from jaxbandit.reports.pictures import Pictures, frameless, panels
 from jaxbandit.reports.tables import Row, Tables
 
-Settings = simulation(runs=2000, horizon=20_000)
+Settings = simulation(runs=2000, horizon=200_000)
 DELTA = 0.1
 INDEPENDENT = "for independent plays"
 RULES = {INDEPENDENT: BernoulliGLR(), "for Markov arms": ChainGLR()}
@@ -39,7 +39,7 @@ def cases(settings: Simulation) -> dict[str, Any]:
     size = settings.size() | {"until": "stopped", "times": [settings.horizon], "scenarios": scenarios}
     return {
         label: {"policies": {label: Identify(RoundRobin(), rule, DELTA)}} | size | {"runs": runs}
-        for (label, rule), runs in zip(RULES.items(), (settings.runs, max(2, settings.runs // 10)))
+        for (label, rule), runs in zip(RULES.items(), (settings.runs, max(2, settings.runs // 20)))
     }
 
 
@@ -48,9 +48,9 @@ def rows_of(label: str, result: Result) -> list[Row]:
     found, rows = metrics.identification(result, label), []
     for c, (move, (wrong, rounds)) in enumerate(LOOPS.items()):
         of = metrics.IdentificationSummary(*(field[c, 0] for field in found))
-        row: Row = {"rule": label, "move": f"{move:g}", "runs": float(of.runs), "wrong": float(of.wrong)}
+        row: Row = {"rule": label, "move": f"{move:g}", "runs": str(of.runs), "wrong": str(of.wrong)}
         row |= {"wrong share": f"{of.wrong_share:.2%}", "interval": f"{of.wrong_low:.2%} to {of.wrong_high:.2%}"}
-        row |= {"censored": float(of.censored), "mean rounds": float(of.mean), "error of the mean": float(of.error)}
+        row |= {"censored": str(of.censored), "mean rounds": float(of.mean), "error of the mean": float(of.error)}
         row["lower bound"] = float(bounds.identification(pair(move), "chains").at_least(DELTA))
         independent = label == INDEPENDENT
         row |= {"loop, wrong": f"{wrong:.2%}" if independent else "", "loop, rounds": rounds if independent else ""}
@@ -68,9 +68,12 @@ def draw(results: dict[str, Result]) -> Pictures:
         name = f"{label} ({type(RULES[label]).__name__})"
         above.errorbar(moves, wrong, [wrong - low, high - wrong], **style, capsize=3, label=name)
         below.plot(moves, found.mean[:, 0], **style, label=name)
-        for move, mean, censored in zip(moves, found.mean[:, 0], found.censored[:, 0] / result.runs):
-            if censored:
-                below.annotate(f"{censored:.0%} go on", (move, mean), (0, -16), textcoords="offset points", ha="center")
+        for c, share in enumerate(found.censored[:, 0] / result.runs):
+            for ax, height in ((above, high[c]), (below, found.mean[c, 0])) if share else ():
+                text = f"{share:.0%} of runs have no answer"
+                ax.annotate(text, (moves[c], height), (4, 6), textcoords="offset points", ha="right", fontsize="small")
+    least = [float(bounds.identification(pair(move), "chains").at_least(DELTA)) for move in moves]
+    below.plot(moves, least, color="black", linestyle=":", label="least mean of a rule that is right on all chains")
     above.axhline(DELTA, color="black", linestyle="--", linewidth=1.2, label=f"accepted: {DELTA:g}")
     above.set_ylim(-0.01)
     above.yaxis.set_major_formatter("{x:.0%}")
@@ -82,7 +85,8 @@ def draw(results: dict[str, Result]) -> Pictures:
     frameless(above, ylabel="runs that answer the wrong arm")
     frameless(below, ylabel=f"mean rounds, cut at {next(iter(results.values())).horizon:,}")
     below.set_xlabel("probability that a play of the better arm moves it (more sticky to the right)")
-    above.legend(frameon=False, fontsize="small")
+    for ax in (above, below):
+        ax.legend(frameon=False, fontsize="small")
     counts = " and ".join(f"{result.runs:,}" for result in results.values())
     figure.suptitle(f"Stopping when the evidence suffices: {counts} runs, 95 % intervals")
     yield "wrong_stops", figure

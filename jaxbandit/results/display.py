@@ -139,8 +139,8 @@ def _stops(result: Result) -> tuple[list[tuple[str, ...]], int]:
     for label in result.labels:
         found, names = metrics.identification(result, label), variant_names(result, label)
         for c, v in np.ndindex(found.mean.shape):
-            error = f" ± {_number(found.error[c, v])}" if result.runs > 1 else ""
-            mean = f"{'at least ' if found.censored[c, v] else ''}{_number(found.mean[c, v])}{error}"
+            error = f" ± {_number(float(found.error[c, v]))}" if result.runs > 1 else ""
+            mean = f"{'at least ' if found.censored[c, v] else ''}{_number(float(found.mean[c, v]))}{error}"
             high = f"{found.quantile_90[c, v]:,.0f}" if np.isfinite(found.quantile_90[c, v]) else "censored"
             interval = f"{found.wrong_low[c, v]:.1%} to {found.wrong_high[c, v]:.1%}"
             wrong, censored = f"{found.wrong_share[c, v]:.1%}", f"{found.censored[c, v]:,}"
