@@ -5,6 +5,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache, partial
 from operator import attrgetter
 from pathlib import Path
@@ -147,6 +148,13 @@ def recorded(environment: Any, policy: Any, t: Any) -> Any:
 @cache
 def result() -> jaxbandit.Result:
     return jaxbandit.simulate(ARMS, {"KL": KLUCB(), "U": [UCBSM(1.0), UCBSM(2.0)]}, **RUN | {"runs": 20})
+
+
+@cache
+def identified() -> jaxbandit.Result:
+    ends = {label: np.full((1, n, 20, 1), 3) for label, n in (("KL", 1), ("U", 2))}
+    answers = {label: np.zeros_like(array) for label, array in ends.items()}
+    return replace(result(), recorded={"stopped": ends, "answers": answers})
 
 
 @cache

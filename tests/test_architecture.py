@@ -89,10 +89,10 @@ confidence/row: arithmetic tilt scaled_problem ball stationary_mean
 confidence/chain: interior_point interior_point_three_states starting_points row_divergence_three_states \
 multistart many_states two_states two_states_upper likelihood kt_mixture order_of_means
 planning: rows iteration induction subsidies
-metrics: summaries counts regrets shares swaps
+metrics: summaries counts regrets shares swaps stopping_times
 named_problems: named_arms look_up budgets changing processes entries
 families: independent tilting two_state table of_chains
-plotting: ticks common curves settings live_plays
+plotting: ticks common curves settings live_plays stopping_curves
 results: display file named_axes result
 simulation: chance delayed dynamic_regret stopping rounds asking telling plan tiles progress regrouping chunks loop
 simulation/asking: user_code tracing recording contracts declared request
@@ -119,7 +119,10 @@ OFFERED = {
     "families": {"tilting"},
     "fast": {"jaxprs.constants", "jaxprs.primitives"},
     "indices": {"relaxed.relaxation_of", "subsidy.whittle_of"},
-    "metrics": {"counts.check_label", "counts.check_result", "counts.has_best_arm", "counts.kind"},
+    "metrics": {
+        *["counts.check_label", "counts.check_result", "counts.has_best_arm", "counts.kind"],
+        *["stopping_times.ends_of", "stopping_times.has_stops"],
+    },
     "results": {"display.stopped", "display.variant_names", "file.whole_file", "named_axes", "result.join_times"},
     "command_line": {"experiment", "listing", "options"},
     "command_line/grids": {"criterion", "landscape", "offered", "policy_grid", "toml_file"},
@@ -168,12 +171,12 @@ DOORS = {
     "rounds_to_record whittle with_start",
     "live": "Choice Evaluation History Log Player Replay Report choice_probabilities evaluate gymnasium_env play "
     "read_log replay",
-    "metrics": "Summary best_arms best_share constant_regret discounted_reward dynamic_regret external_regret "
-    "internal_regret linear_share median_interval pair_regrets swap_regret "
+    "metrics": "IdentificationSummary Summary best_arms best_share constant_regret discounted_reward dynamic_regret "
+    "external_regret identification internal_regret linear_share median_interval pair_regrets swap_regret "
     "paired_difference pseudo_regret realised_regret regret regret_name summary",
     "named_problems": "Atlas NamedProblem atlas",
     "plotting": "COLOURS curve_style plot_batches plot_best_arm_share plot_distribution plot_evaluation plot_heatmap "
-    "plot_history plot_parameter plot_pulls plot_regret",
+    "plot_history plot_parameter plot_pulls plot_regret plot_stopping",
     "policies": "DecentralisedDSEE MixtureKLUCB PrimalDualBwK RatioKLUCB "
     "BernoulliGLR ChainGLR Identify LUCB RoundRobin SuccessiveElimination TopTwo "
     "IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle "
@@ -215,7 +218,7 @@ COMMANDS = """
 ablation adversary asymptotic_bounds bandit_as_process benchmark budget changing concentration
 decision_processes families front hidden iid
 initial_state judge known_chains lower_bound mixed optimality own_policy paper peers policies restless robustness
-scenario1 scenario2 scenario3 scenario4 sweep tune uniformly_good
+scenario1 scenario2 scenario3 scenario4 sweep tune uniformly_good wrong_stops
 """.split()
 
 
