@@ -32,6 +32,8 @@ def run(settings: Settings) -> Judgement:
     asked, policies = settings.whole(), policies_of(settings.policies)
     parts = chapters(policies, space_from_text(settings.space), asked.horizon, asked.full)
     named = atlas_card.named_problems(asked.horizon)
+    if asked.quick:
+        parts, named = [], atlas_card.quick_problems(named, policies, asked.horizon)
     planned, left_out = atlas_card.cases(named, policies, asked.horizon, asked.runs, asked.key(ATLAS))
     for label in policies:
         in_a_space = any(label in part.policies for part in parts)

@@ -103,7 +103,8 @@ timing: machine stopwatch
 reports: tables pictures page verdicts
 command_line: options experiment grids
 command_line/grids: policy_grid offered criterion landscape toml_file
-judging: policy_text judged_spaces standings failures atlas_card judge_options judgement playing report""".splitlines()
+judging: policy_text progress_line standings judged_spaces failures atlas_card judge_options judgement overview \
+playing report""".splitlines()
     )
 }
 # what the `__init__` of a room says that others may take beside the names in its `__all__`: a module, or a name in one
@@ -124,7 +125,7 @@ OFFERED = {
         *["tracing.environment_program", "tracing.policy_program", "user_code.in_words"],
     },
     "simulation/telling": {"fingerprint", "free_memory.check_memory"},
-    "stress": {"spaces.FAMILIES"},
+    "stress": {"spaces.FAMILIES", "survey.means_of_parts"},
     "timing": {"stopwatch"},
 }
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
