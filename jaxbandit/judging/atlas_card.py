@@ -190,7 +190,9 @@ def kind_of(arms: Environment) -> str:
     if declares(arms).paid == "all":
         return KINDS["all pay"]
     rows, problem = members.transition(arms), str(declares(arms).problem)
-    if problem == "rested" and (arms.reward is None or (rows is not None and np.ptp(np.asarray(rows), -2).max() < 1e-9)):
+    if problem == "rested" and (
+        arms.reward is None or (rows is not None and np.ptp(np.asarray(rows), -2).max() < 1e-9)
+    ):
         problem = "independent"
     return KINDS.get(problem, f"{problem} arms")
 

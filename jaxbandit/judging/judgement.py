@@ -49,7 +49,8 @@ class Judgement:
 
     def over(self, survey: Survey, label: str) -> Standing:
         """Where a policy stands over a space, by the means of the independent parts of its problems."""
-        return standing(label, {each: means_of_parts(values.mean(-1)) for each, values in survey.regrets.items()})
+        parts = {each: means_of_parts(values.mean(-1)) for each, values in survey.regrets.items()}
+        return standing(label, parts)._replace(share=0.0)  # of a run
 
     def in_words(self, label: str) -> list[str]:
         """A sentence or two of each part, those of `in_short` first."""
@@ -93,7 +94,7 @@ class Judgement:
         if not beaten:
             return "Bad: on none of them does another one certainly have less."
         sentence = f"Bad: on {len(beaten)} others certainly have less"
-        ratios = [(line.standing.times, line) for line in beaten if line.standing.times]
+        ratios = [(line.standing.times, line) for line in beaten if line.standing.times and line.standing.times.low > 1]
         if ratios:
             times, line = max(ratios, key=lambda pair: pair[0].mean)
             stands = line.standing
@@ -104,14 +105,11 @@ class Judgement:
     def _certainty(self, lines: list[Line]) -> str:
         heavy = [line.problem for line in lines if line.standing.heavy]
         sentence = (
-            "How certain: differences are paired run by run, and all that is said here of named problems is right with "
-            f"a probability of {1 - CHANCE:.0%} together, as far as means of so many runs ({_runs(lines)}) are normal"
+            f"How certain: with a probability of {100 * (1 - CHANCE):.0f} % all that is said here of named problems is "
+            f"right, as far as means of so many runs ({_runs(lines)}), paired run by run, are normal"
         )
         if heavy:
-            sentence += (
-                f"; on {_listed(heavy)} a single run makes a fifth or more of the spread, and an interval may be "
-            )
-            sentence += "too short"
+            sentence += f" (less so on {_listed(heavy)}, where a single run makes a fifth or more of the spread)"
         return f"{sentence}. What happens in less than one of so many runs is not seen."
 
     def _beside(self, label: str) -> list[str]:

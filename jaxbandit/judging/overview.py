@@ -16,9 +16,11 @@ from jaxbandit.judging.standings import Standing, columns
 from jaxbandit.plotting import curve_style
 from jaxbandit.reports.pictures import frameless, panels
 from jaxbandit.reports.tables import Row
+from jaxbandit.stress import Interval
 
-WIDTH = 5.2  # inches: narrow enough for the letters to be read on a telephone
-STEP, BETWEEN, NAMED_STEP = 0.07, 0.14, 0.12  # inches a row, between kinds, and a row with a name
+WIDTH = 4.4  # inches: narrow enough for the letters to be read on a telephone
+STEP, BETWEEN, NAMED_STEP = 0.1, 0.14, 0.15  # inches a row, between kinds, and a row with a name
+APART = 0.04  # inches between the dots of a row
 LEAST = 0.32  # inches of a kind, for its name of two lines
 MOST_NAMED = (8, 3)  # problems that are named where most is lost, and where least
 OUTLIER = 1.5  # times the least that an outlier has at least
@@ -32,6 +34,11 @@ class Dot(NamedTuple):
     policy: str
     runs: int
     standing: Standing
+
+    @property
+    def times(self) -> Interval:
+        """Regret over the least of the others; zeros where there is no such ratio."""
+        return self.standing.times or Interval(0.0, 0.0, 0.0)
 
 
 def dots_of(judgement: Judgement) -> list[Dot]:
@@ -47,14 +54,13 @@ def dots_of(judgement: Judgement) -> list[Dot]:
             dots.append(Dot("random arms, mean", chapter.title, label, played, judgement.over(survey, label)))
     for failures in judgement.worst or []:
         for label in judgement.policies:
+            kind = f"worst of {failures.label}" if len(judgement.policies) > 1 else "worst found"
             for number, stands in enumerate(failures.standings(label) if label in failures.result.labels else [], 1):
-                dots.append(Dot("worst found", f"{failures.title}, {number}", label, judgement.runs, stands))
+                dots.append(Dot(kind, f"{failures.title}, {number}", label, judgement.runs, stands))
     kinds, places = list(dict.fromkeys(dot.kind for dot in dots)), list(judgement.policies)
     largest: dict[str, float] = {}
     for dot in dots:
-        largest[dot.problem] = max(
-            largest.get(dot.problem, 0.0), dot.standing.times.mean if dot.standing.times else 0.0
-        )
+        largest[dot.problem] = max(largest.get(dot.problem, 0.0), dot.times.mean)
 
     def place(dot: Dot) -> tuple[int, float, str, int]:
         return kinds.index(dot.kind), largest[dot.problem], dot.problem, places.index(dot.policy)
@@ -78,7 +84,7 @@ def picture(dots: Sequence[Dot], policies: Sequence[str]) -> Figure:
     """A row for each problem that has a ratio, a dot and an interval for each policy, kind by kind."""
     shown = [dot for dot in dots if dot.standing.times]
     rows = [list(group) for _, group in groupby(shown, key=lambda dot: (dot.kind, dot.problem))]
-    names = _named(rows)
+    names = _named(shown)
     places, kinds, height = _places(rows, names, len(policies))
     figure, ax = panels(size=(WIDTH, height + 0.9 + 0.17 * len(policies) * (len(policies) > 1)))
     frameless(ax, xscale="log", ylim=(height, 0))
@@ -86,7 +92,9 @@ def picture(dots: Sequence[Dot], policies: Sequence[str]) -> Figure:
     ax.set_xlim(*_ends(shown))
     ax.grid(axis="y", visible=False)
     ax.axvline(1, color="#555555", linewidth=1, zorder=0)
-    ax.set_yticks([middle for _, middle, _ in kinds], [textwrap.fill(kind, 12) for kind, _, _ in kinds])
+    ax.set_yticks(
+        [middle for _, middle, _ in kinds], [textwrap.fill(kind, 14, break_on_hyphens=False) for kind, _, _ in kinds]
+    )
     ax.tick_params(labelsize="small")
     ax.tick_params(axis="y", length=0)
     for _, _, end in kinds[:-1]:
@@ -94,63 +102,43 @@ def picture(dots: Sequence[Dot], policies: Sequence[str]) -> Figure:
     for row, place in zip(rows, places, strict=True):
         for dot in row:
             number = list(policies).index(dot.policy)
-            _draw(ax, dot, number, place + STEP * (number - (len(policies) - 1) / 2))
-    for row, place in zip(rows, places, strict=True):
-        if name := names.get(row[0][:2]):
-            _write_name(ax, name, row, place)
+            height = place + APART * (number - (len(policies) - 1) / 2)
+            _draw(ax, dot, number, height)
+            if dot in names:
+                _write_name(ax, dot, height)
     if len(policies) > 1:
         for number, label in enumerate(policies):
-            ax.plot([], [], **{**curve_style(number), "linestyle": "none"}, label=label)
+            ax.plot([], [], **curve_style(number) | {"linestyle": "none"}, label=label)
         figure.legend(loc="outside upper left", frameon=False, fontsize="small")
     return figure
 
 
-def _draw(ax: Axes, dot: Dot, number: int, place: float) -> None:
-    times, style = dot.standing.times, curve_style(number)
-    if times is not None:
-        line = {
-            "linestyle": ":" if dot.standing.heavy else "-",
-            "linewidth": 1.2,
-            "color": style["color"],
-            "alpha": 0.7,
-        }
-        ax.plot(np.clip([times.low, times.high], *ax.get_xlim()), [place, place], **line)
-        face = style["color"] if dot.standing.is_told else "white"
-        ax.plot(
-            times.mean,
-            place,
-            style["marker"],
-            markersize=4.5,
-            color=style["color"],
-            markerfacecolor=face,
-            clip_on=False,
-        )
+def _draw(ax: Axes, dot: Dot, number: int, height: float) -> None:
+    colour, marker = (curve_style(number)[name] for name in ("color", "marker"))
+    line = ":" if dot.standing.heavy else "-"
+    ends = np.clip([dot.times.low, dot.times.high], *ax.get_xlim())
+    ax.plot(ends, [height, height], linestyle=line, linewidth=1.2, color=colour, alpha=0.7)
+    face = colour if dot.standing.is_told else "white"
+    ax.plot(dot.times.mean, height, marker, markersize=4.5, color=colour, markerfacecolor=face, clip_on=False)
 
 
-def _named(rows: Sequence[Sequence[Dot]]) -> dict[tuple[str, str], str]:
-    """The names of the outliers: the problems on which policies certainly lose most, and on which they save most."""
-    times = {row[0][:2]: [dot.standing.times for dot in row if dot.standing.times] for row in rows}
-    most = {
-        problem: max((each.mean for each in every if each.low > 1), default=0.0) for problem, every in times.items()
-    }
-    least = {
-        problem: min((each.mean for each in every if each.high < 1), default=9.0) for problem, every in times.items()
-    }
+def _named(dots: Sequence[Dot]) -> list[Dot]:
+    """The outliers, which are named: where policies certainly lose most, and where they certainly save most."""
     many, few = MOST_NAMED
-    chosen = [problem for problem in sorted(most, key=lambda each: -most[each])[:many] if most[problem] >= OUTLIER]
-    chosen += [problem for problem in sorted(least, key=lambda each: least[each])[:few] if least[problem] < 1]
-    return {(kind, name): f"worst {name[-1]}" if kind == "worst found" else name for kind, name in chosen}
+    most = [dot for dot in dots if dot.standing.ahead and dot.times.mean >= OUTLIER]
+    least = [dot for dot in dots if dot.standing.is_first]
+    return [*sorted(most, key=lambda dot: dot.times.mean)[-many:], *sorted(least, key=lambda dot: dot.times.mean)[:few]]
 
 
 def _places(
-    rows: Sequence[Sequence[Dot]], names: dict[tuple[str, str], str], policies: int
+    rows: Sequence[Sequence[Dot]], names: Sequence[Dot], policies: int
 ) -> tuple[list[float], list[tuple[str, float, float]], float]:
     """The height of each row, and of each kind its middle and end; and of all of it: in inches from the top."""
     places: list[float] = []
     kinds: list[tuple[str, float, float]] = []
     end = 0.0
     for kind, group in groupby(rows, key=lambda row: row[0].kind):
-        steps = [max(STEP * policies, NAMED_STEP if row[0][:2] in names else 0.0) + 0.03 for row in group]
+        steps = [APART * (policies - 1) + (NAMED_STEP if any(dot in names for dot in row) else STEP) for row in group]
         room = max(sum(steps), LEAST)
         begin = end + BETWEEN / 2 + (room - sum(steps)) / 2
         places += (begin + np.cumsum(steps) - np.array(steps) / 2).tolist()
@@ -161,18 +149,18 @@ def _places(
 
 def _ends(dots: Sequence[Dot]) -> tuple[float, float]:
     """The axis: all dots, and of intervals as much as is not much wider than they are apart."""
-    every = [dot.standing.times for dot in dots if dot.standing.times]
+    every = [dot.times for dot in dots]
     low, high = min([0.8, *(each.mean for each in every)]), max([1.25, *(each.mean for each in every)])
     least, most = min([low, *(each.low for each in every)]), max([high, *(each.high for each in every)])
     return max(least, low / 3) / 1.1, min(most, high * 3) * 1.1
 
 
-def _write_name(ax: Axes, name: str, row: Sequence[Dot], place: float) -> None:
-    """A problem's name, at the side of its intervals on which there is room."""
+def _write_name(ax: Axes, dot: Dot, height: float) -> None:
+    """A problem's name, at that side of the interval on which there is room."""
     low, high = np.log(ax.get_xlim())
-    every = [dot.standing.times for dot in row if dot.standing.times]
-    left, right = np.log(min(max(each.low, 1e-9) for each in every)), np.log(max(each.high for each in every))
-    on_right = high - right > 0.014 * len(name) * (high - low)
-    at = min(right, high) if on_right else max(left, low)
+    name = f"worst {dot.problem.split()[-1]}" if dot.kind.startswith("worst") else dot.problem
+    left, right = np.clip(np.log([max(dot.times.low, 1e-9), dot.times.high]), low, high)
+    on_right = high - right > 0.021 * len(name) * (high - low)
     offset, side = (4, "left") if on_right else (-4, "right")
-    ax.annotate(name, (np.exp(at), place), (offset, 0), textcoords="offset points", ha=side, va="center", fontsize=7.5)
+    place = np.exp(right if on_right else left), height
+    ax.annotate(name, place, (offset, 0), textcoords="offset points", ha=side, va="center", fontsize=8)

@@ -27,12 +27,12 @@ CAPTION = (
     "many runs are normal; a dotted one rests on few runs and may be too short. {missing}Numbers: overview.csv."
 )
 NAMED = (
-    "Mean regret after {horizon:,} rounds with its 95 % interval and the mean of the worst 5 % of {runs:,} runs (a "
-    "quarter as many where arms have more than two states, a twentieth for processes with many states, but at least "
-    "20); the share of runs whose regret is still linear, which means that a tenth or more of the plays in the second "
-    "half go to worse arms, or in a decision process that a tenth or more of what is to be had is lost then (not said "
-    "of restless arms, where playing worse arms may be right); the standing among all that played the problem; the "
-    "regret over the least of the others, and whose that is; and, where there is a lower bound, the mean over the "
+    "The standing among all that played the problem; regret over the least of the others, and whose that is; mean "
+    "regret after {horizon:,} rounds with its 95 % interval, and the mean of the worst 5 % of {runs:,} runs (a quarter "
+    "as many where arms have more than two states, a twentieth for processes with many states, but at least 20); the "
+    "share of runs whose regret is still linear, which means that a tenth or more of the plays in the second half go "
+    "to worse arms, or in a decision process that a tenth or more of what is to be had is lost then (not said of "
+    "restless arms, where playing worse arms may be right); and, where there is a lower bound, the mean over the "
     "bound's curve, its constant times log t. In the long run no policy that is good for all such arms stays below "
     "that curve; at this horizon one may. The panel is without IMED-MC where arms have more than two states, as it is "
     "slow there, of learners where there is a decision process, and of random play and a player who knows the chains "
@@ -84,10 +84,9 @@ def tables(judgement: Judgement) -> Tables:
 def _row(line: Line) -> Row:
     """A named problem's row; what else is known of it is in the numbers of the picture."""
     row: Row = {"problem": line.problem}
+    row |= {name: value for name, value in columns(line.standing).items() if not name.startswith(("more", "least"))}
     row |= {name: line.regret[name] for name in ("mean", "95% low", "95% high", "worst 5%")}
     row |= {"linear share": "" if line.linear is None else line.linear}
-    stands = columns(line.standing)
-    row |= {name: stands[name] for name in stands if not name.startswith(("more", "least"))}
     return row | {"times the lower bound": "" if line.bound is None else line.bound}
 
 
@@ -126,7 +125,7 @@ def _parts(
     if judgement.quick:
         yield page.paragraph(judgement.quick)
     figure = overview.picture(dots, list(judgement.policies))
-    yield page.picture(figure, "Named, random and worst problems", _caption(judgement, dots))
+    yield page.picture(figure, "Regret over the least of the others", _caption(judgement, dots))
     plt.close(figure)
     several = len(judgement.policies) > 1
     for label in judgement.policies:

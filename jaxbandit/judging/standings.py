@@ -161,7 +161,7 @@ def standing(label: str, regrets: Mapping[str, np.ndarray], comparisons: int = 0
 
 def columns(stands: Standing) -> Row:
     """Columns of a table."""
-    row: Row = {"standing": stands.rank, "least of the others": stands.least, "by": stands.best}
-    row |= mean_and_interval(stands.more, "more than the least", "more: ")
-    times: Row = dict.fromkeys(("times the least", "times: 95% low", "times: 95% high"), "")
-    return row | (mean_and_interval(stands.times, "times the least", "times: ") if stands.times else times)
+    none: Row = dict.fromkeys(("times the least", "times: 95% low", "times: 95% high"), "")
+    times = mean_and_interval(stands.times, "times the least", "times: ") if stands.times else none
+    row = {"standing": stands.rank} | times | {"by": stands.best, "least of the others": stands.least}
+    return row | mean_and_interval(stands.more, "more than the least", "more: ")
