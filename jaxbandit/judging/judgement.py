@@ -14,7 +14,8 @@ from jaxbandit.judging.judged_spaces import Chapter, middle
 from jaxbandit.judging.standings import CHANCE, Standing, standing
 from jaxbandit.members import declares
 from jaxbandit.reports.tables import Row
-from jaxbandit.stress import Interval, Survey
+from jaxbandit.reports.verdicts import interval
+from jaxbandit.stress import Survey
 from jaxbandit.stress.survey import means_of_parts
 
 MOST = 5  # problems named in a sentence
@@ -86,7 +87,9 @@ class Judgement:
         sentence += f"regret on {len(first) or 'none'} of them"
         if ratios := [(line.standing.times, line) for line in first if line.standing.times]:
             times, line = min(ratios, key=lambda pair: pair[0].mean)
-            sentence += f" (most of all on {line.problem}: {_times(times)} times that of {line.standing.best})"
+            sentence += (
+                f" (most of all on {line.problem}: {interval(*times, ',.3g')} times that of {line.standing.best})"
+            )
         return f"{sentence}, and on {len(among)} {'more ' * bool(first)}nobody certainly has less."
 
     def _bad(self, lines: list[Line]) -> str:
@@ -98,7 +101,9 @@ class Judgement:
         if ratios:
             times, line = max(ratios, key=lambda pair: pair[0].mean)
             stands = line.standing
-            sentence += f"; at worst it has {_times(times)} times the regret of {stands.best} on {line.problem}"
+            sentence += (
+                f"; at worst it has {interval(*times, ',.3g')} times the regret of {stands.best} on {line.problem}"
+            )
             sentence += f", {stands.more} more"
         return f"{sentence}."
 
@@ -161,10 +166,6 @@ class Judgement:
                 'No worst problems were searched for: the package cmaes is not installed (pip install -e ".[search]").'
             ]
         return [failures.in_words(search) for search in self.worst if search.label == label]
-
-
-def _times(times: Interval) -> str:
-    return f"{times.mean:,.3g} ({times.low:,.3g} to {times.high:,.3g})"
 
 
 def _in_place(stands: Standing) -> str:

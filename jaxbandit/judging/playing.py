@@ -11,6 +11,7 @@ import numpy as np
 
 import jaxbandit
 from jaxbandit import UCB1, Environment, Policy, Result, Uniform, atlas, stress, testing
+from jaxbandit.command_line.experiment import counts_of
 from jaxbandit.judging import atlas_card
 from jaxbandit.judging.atlas_card import Cases, plays_of
 from jaxbandit.judging.failures import Failures
@@ -20,6 +21,7 @@ from jaxbandit.judging.judgement import Judgement
 from jaxbandit.judging.policy_text import in_users_words
 from jaxbandit.judging.progress_line import clear, say, tell
 from jaxbandit.reports.tables import Row
+from jaxbandit.texts import filled
 from jaxbandit.timing.stopwatch import time_case
 
 RUNS = 48  # of each problem of a space
@@ -61,6 +63,9 @@ def judge(
             tell(f"speed: {', '.join(group)}")
             timed += speed_rows(middle(part.space), group)
     problems = {name: arms for case in planned.values() for name, arms in case["scenarios"].items()}
+    quick = LEFT_OUT.format(others=len(atlas) - len(problems), all=len(atlas)) if asked.quick else ""
+    if quick:
+        say(filled(quick))
     contracts = {}
     for label, policy in policies.items():
         spaces = [(middle(part.space), 1) for part in parts if label in part.policies]
@@ -86,16 +91,13 @@ def judge(
         for label in part.policies:
             say(f"search for the worst of {label}: {part.title}")
             found.append(_worst(label, part, policies, asked, folder))
-    quick = LEFT_OUT.format(others=len(atlas) - len(problems), all=len(atlas)) if asked.quick else ""
     return Judgement(policies, asked.horizon, asked.runs, contracts, cards, left_out, surveys, worst, timed, quick)
 
 
 def _play_named(planned: Cases, problems: Mapping[str, Environment], folder: Path) -> dict[str, Result]:
     """The results of all cases, one problem after the other, each of which is named."""
     results: dict[str, Result] = {}
-    counts = folder / "counts"
-    if counts.exists():
-        say("continuing with what is done already")
+    counts = counts_of(folder)
     try:
         for number, name in enumerate(problems, 1):
             tell(f"named problem {number} of {len(problems)}: {name}")
