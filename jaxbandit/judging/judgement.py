@@ -129,7 +129,7 @@ class Judgement:
                 )
                 sentences.append(
                     f"Beside {other}: of the {len(both)} named problems that both play it has certainly less regret on "
-                    f"{less} and certainly more on {more}; {len(both) - less - more} do not tell."
+                    f"{less} and certainly more on {more}; on {len(both) - less - more} the two are not told apart."
                 )
         return sentences
 

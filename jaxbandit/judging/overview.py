@@ -23,6 +23,7 @@ STEP, BETWEEN, NAMED_STEP = 0.1, 0.14, 0.15  # inches a row, between kinds, and 
 APART = 0.04  # inches between the dots of a row
 LEAST = 0.32  # inches of a kind, for its name of two lines
 MOST_NAMED = (8, 3)  # problems that are named where most is lost, and where least
+LETTER = 0.018  # of the axis, the width of a letter of a name
 OUTLIER = 1.5  # times the least that an outlier has at least
 
 
@@ -102,10 +103,9 @@ def picture(dots: Sequence[Dot], policies: Sequence[str]) -> Figure:
     for row, place in zip(rows, places, strict=True):
         for dot in row:
             number = list(policies).index(dot.policy)
-            height = place + APART * (number - (len(policies) - 1) / 2)
-            _draw(ax, dot, number, height)
-            if dot in names:
-                _write_name(ax, dot, height)
+            _draw(ax, dot, number, place + APART * (number - (len(policies) - 1) / 2))
+        if named := [dot for dot in row if dot in names]:
+            _write_name(ax, named[0], row, place)
     if len(policies) > 1:
         for number, label in enumerate(policies):
             ax.plot([], [], **curve_style(number) | {"linestyle": "none"}, label=label)
@@ -155,12 +155,16 @@ def _ends(dots: Sequence[Dot]) -> tuple[float, float]:
     return max(least, low / 3) / 1.1, min(most, high * 3) * 1.1
 
 
-def _write_name(ax: Axes, dot: Dot, height: float) -> None:
-    """A problem's name, at that side of the interval on which there is room."""
+def _write_name(ax: Axes, dot: Dot, row: Sequence[Dot], height: float) -> None:
+    """A problem's name, at that side of its intervals on which there is room; if there is none, right of the first."""
     low, high = np.log(ax.get_xlim())
     name = f"worst {dot.problem.split()[-1]}" if dot.kind.startswith("worst") else dot.problem
-    left, right = np.clip(np.log([max(dot.times.low, 1e-9), dot.times.high]), low, high)
-    on_right = high - right > 0.021 * len(name) * (high - low)
+    room = LETTER * len(name) * (high - low)
+    left = np.log(max(min(each.times.low for each in row), np.exp(low)))
+    right = np.log(min(max(each.times.high for each in row), np.exp(high)))
+    if high - right < room and left - low < room:
+        right = np.log(min(each.times.high for each in row))
+    on_right = high - right > room
     offset, side = (4, "left") if on_right else (-4, "right")
     place = np.exp(right if on_right else left), height
     ax.annotate(name, place, (offset, 0), textcoords="offset points", ha=side, va="center", fontsize=8)
