@@ -110,8 +110,8 @@ class Judgement:
     def _certainty(self, lines: list[Line]) -> str:
         heavy = [line.problem for line in lines if line.standing.heavy]
         sentence = (
-            f"How certain: with a probability of {100 * (1 - CHANCE):.0f} % all that is said here of named problems is "
-            f"right, as far as means of so many runs ({_runs(lines)}), paired run by run, are normal"
+            f"How certain: the chance that any of this is wrong is {100 * CHANCE:.0f} % at most, as far as means of so "
+            f"many runs ({_runs(lines)}), paired run by run, are normal"
         )
         if heavy:
             sentence += f" (less so on {_listed(heavy)}, where a single run makes a fifth or more of the spread)"

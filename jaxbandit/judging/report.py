@@ -23,8 +23,9 @@ from jaxbandit.stress import Survey
 CAPTION = (
     "A row is a problem: mean regret after {horizon:,} rounds over the least of the others (the panel{judged}), on a "
     "logarithmic axis. Filled: another one certainly has less, or, left of 1, all others certainly have more; hollow: "
-    "neither is certain. All intervals of a policy hold together with a probability of 95 %, as far as means of so "
-    "many runs are normal; a dotted one rests on few runs and may be too short. {missing}Numbers: overview.csv."
+    "neither is certain. The intervals of a policy's named problems hold together with a probability of 95 %, and so "
+    "do those of its worst ones, as far as means of so many runs are normal; a dotted one rests on few runs and may be "
+    "too short. {missing}Numbers: overview.csv."
 )
 NAMED = (
     "The standing among all that played the problem; regret over the least of the others, and whose that is; mean "
