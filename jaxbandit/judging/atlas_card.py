@@ -12,7 +12,7 @@ import jaxbandit
 from jaxbandit import Environment, Policy, Result, atlas, bounds, members, metrics, stress
 from jaxbandit.base import reward_table
 from jaxbandit.judging.judged_spaces import affordable, digest, not_played
-from jaxbandit.judging.progress_line import tell
+from jaxbandit.judging.progress_line import clear, tell
 from jaxbandit.judging.standings import Standing, standing
 from jaxbandit.members import declares
 from jaxbandit.reports.tables import Row, moments
@@ -105,8 +105,9 @@ def cases(
     planned: Cases = {}
     left_out: dict[str, dict[str, str]] = {label: {} for label in policies}
     judged = {repr(policy) for policy in policies.values()}
+    tell(f"asking who plays which of {len(problems)} named problems")
     for number, (name, arms) in enumerate(problems.items(), 1):
-        tell(f"asking who plays named problem {number} of {len(problems)}: {name}", in_a_file=number == 1)
+        tell(f"asking who plays named problem {number} of {len(problems)}: {name}", in_a_file=False)
         plays, players = plays_of(name), []
         for label, policy in policies.items():
             if reason := not_played(label, policy, arms, horizon, plays):
@@ -120,6 +121,7 @@ def cases(
             case = {"scenarios": {name: arms}, "policies": played, "plays": plays, "runs": runs_of(arms, runs), **size}
             if played:
                 planned[f"{who}, {name}, {digest(case)}"] = case
+    clear()
     return planned, left_out
 
 
