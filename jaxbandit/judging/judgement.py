@@ -11,12 +11,11 @@ from jaxbandit.judging import failures
 from jaxbandit.judging.atlas_card import Line
 from jaxbandit.judging.failures import Failures
 from jaxbandit.judging.judged_spaces import Chapter, middle
-from jaxbandit.judging.standings import CHANCE, Standing, standing
+from jaxbandit.judging.standings import CHANCE, Standing, standing_over
 from jaxbandit.members import declares
 from jaxbandit.reports.tables import Row
 from jaxbandit.reports.verdicts import interval
 from jaxbandit.stress import Survey
-from jaxbandit.stress.survey import means_of_parts
 
 MOST = 5  # problems named in a sentence
 
@@ -47,11 +46,6 @@ class Judgement:
     worst: list[Failures] | None
     speed: list[Row]
     quick: str = ""
-
-    def over(self, survey: Survey, label: str) -> Standing:
-        """Where a policy stands over a space, by the means of the independent parts of its problems."""
-        parts = {each: means_of_parts(values.mean(-1)) for each, values in survey.regrets.items()}
-        return standing(label, parts)._replace(share=0.0)  # of a run
 
     def in_words(self, label: str) -> list[str]:
         """A sentence or two of each part, those of `in_short` first."""
@@ -145,7 +139,7 @@ class Judgement:
         sentences = []
         for chapter, survey in self.surveys:
             if label in chapter.policies:
-                saved, stands = survey.avoidable(label), self.over(survey, label)
+                saved, stands = survey.avoidable(label), standing_over(survey, label)
                 half, most = np.quantile(saved, [0.5, 0.9])
                 all_pay = declares(middle(chapter.space)).paid == "all"
                 beside = f", and that of {stands.best}, the least of the others, is {stands.least:,.1f}"

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from jaxbandit.judging.judgement import Judgement
-from jaxbandit.judging.standings import Standing, columns
+from jaxbandit.judging.standings import Standing, columns, standing_over
 from jaxbandit.plotting import curve_style
 from jaxbandit.reports.pictures import frameless, panels
 from jaxbandit.reports.tables import Row
@@ -52,7 +52,7 @@ def dots_of(judgement: Judgement) -> list[Dot]:
     for chapter, survey in judgement.surveys:
         for label in chapter.policies:
             played = int(survey.regrets[label].size)
-            dots.append(Dot("random arms, mean", chapter.title, label, played, judgement.over(survey, label)))
+            dots.append(Dot("random arms, mean", chapter.title, label, played, standing_over(survey, label)))
     for failures in judgement.worst or []:
         for label in judgement.policies:
             kind = f"worst of {failures.label}" if len(judgement.policies) > 1 else "worst found"

@@ -13,7 +13,7 @@ import numpy as np
 from jaxbandit.judging import failures, overview
 from jaxbandit.judging.atlas_card import Line
 from jaxbandit.judging.judgement import Judgement
-from jaxbandit.judging.standings import columns
+from jaxbandit.judging.standings import columns, standing_over
 from jaxbandit.reports import page
 from jaxbandit.reports.pictures import Pictures
 from jaxbandit.reports.tables import Row, Tables, mean_and_interval, together
@@ -69,7 +69,7 @@ def tables(judgement: Judgement) -> Tables:
         if lines:
             every[_file("atlas", label)] = f"Named problems: {label}", list(map(_row, lines))
     for number, (chapter, survey) in enumerate(judgement.surveys, 1):
-        every[f"space_{number}"] = f"Mean over a space: {chapter.title}", survey_rows(judgement, survey)
+        every[f"space_{number}"] = f"Mean over a space: {chapter.title}", survey_rows(survey)
     for number, search in enumerate(judgement.worst or [], 1):
         every[f"worst_{number}"] = f"Worst problems found of {search.title}", failures.rows_of(search)
     of_chapter = groupby(judgement.worst or [], key=lambda search: search.chapter.title)
@@ -91,13 +91,13 @@ def _row(line: Line) -> Row:
     return row | {"times the lower bound": "" if line.bound is None else line.bound}
 
 
-def survey_rows(judgement: Judgement, survey: Survey) -> list[Row]:
+def survey_rows(survey: Survey) -> list[Row]:
     """A row for each policy, that of the least mean regret first."""
     rows: list[Row] = []
     for label in sorted(survey.regrets, key=lambda label: float(survey.regrets[label].mean())):
         median, most, largest = map(float, np.quantile(avoidable := survey.avoidable(label), [0.5, 0.9, 1]))
         row: Row = {"policy": label, **mean_and_interval(survey.mean(label), "mean regret")}
-        stands = columns(judgement.over(survey, label))
+        stands = columns(standing_over(survey, label))
         row |= {name: stands[name] for name in stands if not name.startswith("least")}
         row |= {"avoidable: mean": float(avoidable.mean()), "median": median}
         rows.append(row | {"90% quantile": most, "largest": largest})

@@ -14,7 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxbandit.reports.tables import Row, mean_and_interval
-from jaxbandit.stress import Interval
+from jaxbandit.stress import Interval, Survey
+from jaxbandit.stress.survey import means_of_parts
 
 CHANCE = 0.05  # of any error among all comparisons together
 HEAVY = 0.2  # share of the sum of squares that one run may have before an interval is said to rest on few runs
@@ -157,6 +158,12 @@ def standing(label: str, regrets: Mapping[str, np.ndarray], comparisons: int = 0
         ratio(own, others[best], many),
         float(squares.max() / squares.sum()) if squares.max() > 1e-18 * (own**2).max() else 0.0,  # not of rounding
     )
+
+
+def standing_over(survey: Survey, label: str) -> Standing:
+    """Where a policy stands over a space, by the means of the independent parts of its problems."""
+    parts = {each: means_of_parts(values.mean(-1)) for each, values in survey.regrets.items()}
+    return standing(label, parts)._replace(share=0.0)  # which is not of a run
 
 
 def columns(stands: Standing) -> Row:
