@@ -12,8 +12,10 @@ from jaxbandit import Result, metrics, plotting
 from jaxbandit.judging.judged_spaces import Chapter
 from jaxbandit.judging.standings import Standing, columns, standing
 from jaxbandit.reports.pictures import panels
-from jaxbandit.reports.tables import Row, in_short
+from jaxbandit.reports.tables import Row, in_short, mean_and_interval
 from jaxbandit.stress import Found
+
+TESTED = "the policy"  # what `stress.worst` calls it
 
 
 class Failures(NamedTuple):
@@ -44,6 +46,17 @@ class Failures(NamedTuple):
         return [
             standing(label or self.label, self.regrets(number), comparisons) for number in range(len(self.problems))
         ]
+
+
+def found_rows(problems: Sequence[Found]) -> list[Row]:
+    """A row for each problem of a search, by the runs on which it judged them itself."""
+    rows: list[Row] = []
+    for number, problem in enumerate(problems, 1):
+        row: Row = {"problem": f"{number}", **mean_and_interval(problem.avoidable, "avoidable regret")}
+        row |= {"the search believed": problem.believed, "its regret": problem.regrets[TESTED].mean}
+        row |= {"least regret": problem.regrets[problem.best].mean, "by": problem.best}
+        rows.append(row | {"code": problem.problem.code})
+    return rows
 
 
 def rows_of(failures: Failures) -> list[Row]:
