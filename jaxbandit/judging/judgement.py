@@ -82,7 +82,7 @@ class Judgement:
         if ratios := [(line.standing.times, line) for line in first if line.standing.times]:
             times, line = min(ratios, key=lambda pair: pair[0].mean)
             sentence += (
-                f" (most of all on {line.problem}: {interval(*times, ',.3g')} times that of {line.standing.best})"
+                f" (most of all on {line.problem}: {interval(*times, ',.2f')} times that of {line.standing.best})"
             )
         return f"{sentence}, and on {len(among)} {'more ' * bool(first)}nobody certainly has less."
 
@@ -96,7 +96,7 @@ class Judgement:
             times, line = max(ratios, key=lambda pair: pair[0].mean)
             stands = line.standing
             sentence += (
-                f"; at worst it has {interval(*times, ',.3g')} times the regret of {stands.best} on {line.problem}"
+                f"; at worst it has {interval(*times, ',.2f')} times the regret of {stands.best} on {line.problem}"
             )
             sentence += f", {stands.more} more"
         return f"{sentence}."

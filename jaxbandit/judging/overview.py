@@ -57,7 +57,7 @@ def dots_of(judgement: Judgement) -> list[Dot]:
         for label in judgement.policies:
             kind = f"worst of {failures.label}" if len(judgement.policies) > 1 else "worst found"
             for number, stands in enumerate(failures.standings(label) if label in failures.result.labels else [], 1):
-                dots.append(Dot(kind, f"{failures.title}, {number}", label, judgement.runs, stands))
+                dots.append(Dot(kind, f"worst {number} of {failures.title}", label, judgement.runs, stands))
     kinds, places = list(dict.fromkeys(dot.kind for dot in dots)), list(judgement.policies)
     largest: dict[str, float] = {}
     for dot in dots:
@@ -158,7 +158,7 @@ def _ends(dots: Sequence[Dot]) -> tuple[float, float]:
 def _write_name(ax: Axes, dot: Dot, row: Sequence[Dot], height: float) -> None:
     """A problem's name, at that side of its intervals on which there is room; if there is none, right of the first."""
     low, high = np.log(ax.get_xlim())
-    name = f"worst {dot.problem.split()[-1]}" if dot.kind.startswith("worst") else dot.problem
+    name = dot.problem.partition(" of ")[0] if dot.kind.startswith("worst") else dot.problem
     room = LETTER * len(name) * (high - low)
     left = np.log(max(min(each.times.low for each in row), np.exp(low)))
     right = np.log(min(max(each.times.high for each in row), np.exp(high)))
