@@ -60,8 +60,8 @@ known_arms members planning probabilities quantiles sums wrapping
 results: arguments base interruption metrics texts
 simulation: arguments base cores fast feedback interruption members pytrees results selection sums version wrapping
 sweeps: arguments interruption results simulation
-live: arguments base confidence environments families interruption members policies probabilities selection simulation \
-version
+live: arguments base confidence environments families interruption members policies probabilities results selection \
+simulation version
 plotting: arguments bounds live metrics results
 stress: arguments base environments families interruption members metrics policies simulation sweeps texts
 testing: arguments base environments members selection simulation sums
@@ -101,8 +101,8 @@ environments: rested independent restless_bandits changing processes spending
 policies: parts means chains restless changing processes spending
 stress: spaces changing_space trials preparation survey failure_search
 sweeps: files storage reading tasks grids sweep_loop
-live: real_arms position log_file summary_table history player largest_draw choice_laws logged_rounds off_policy \
-log_evaluation replayed_rounds log_replay bandit_env gymnasium_loops
+live: real_arms position last_events sqlite_errors log_file logged_position largest_draw choice_laws summary_table \
+history log_result player logged_rounds off_policy log_evaluation replayed_rounds log_replay bandit_env gymnasium_loops
 timing: machine stopwatch
 reports: tables pictures page verdicts
 command_line: options listing experiment grids
@@ -119,7 +119,7 @@ OFFERED = {
     "families": {"tilting"},
     "fast": {"jaxprs.constants", "jaxprs.primitives"},
     "indices": {"relaxed.relaxation_of", "subsidy.whittle_of"},
-    "metrics": {"counts.check_label", "counts.check_result", "counts.has_best_arm"},
+    "metrics": {"counts.check_label", "counts.check_result", "counts.has_best_arm", "counts.kind"},
     "results": {"display.stopped", "display.variant_names", "file.whole_file", "named_axes", "result.join_times"},
     "command_line": {"experiment", "listing", "options"},
     "command_line/grids": {"criterion", "landscape", "offered", "policy_grid", "toml_file"},
@@ -133,7 +133,7 @@ OFFERED = {
     "simulation": {"loop.pieces", "plan.usual_chunk", "progress"},
     "simulation/asking": {
         *["contracts.check_contract", "contracts.check_declares", "contracts.check_leaves", "contracts.check_task"],
-        *["request.Request", "request.check", "tracing.EnvironmentShapes", "tracing.Size"],
+        *["request.Request", "request.check", "request.recorded_times", "tracing.EnvironmentShapes", "tracing.Size"],
         *["tracing.environment_program", "tracing.policy_program", "user_code.in_words"],
     },
     "simulation/telling": {"fingerprint", "free_memory.check_memory"},
