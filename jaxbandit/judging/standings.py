@@ -106,7 +106,7 @@ def ratio(first: np.ndarray, second: np.ndarray, comparisons: int = 1) -> Interv
     There is none, either, where the runs do not tell that the second is above 0. The interval has every number r for
     which Student's interval of first - r second holds 0, so that it excludes 1 where that of `difference` excludes 0.
 
-    Source: Fieller 1954, J. R. Stat. Soc. B 16, written from memory.
+    Source: Fieller 1954, written from memory.
 
     >>> str(ratio(np.array([2.1, 4.0, 5.9, 8.0, 10.0, 12.0]), np.arange(1.0, 7.0)))
     '2.0 (2.0 to 2.0)'
