@@ -31,7 +31,8 @@ class Feedback(NamedTuple):
         an array if `Feedback.of` was called without it.
       states: [M] int32, the state it moved to and showed.
       rewards: [M] default float, the rewards.
-      t: int32, the round just played, from 1; the same in all runs, so that it is one number for the whole batch.
+      t: int32, the round just played, from 1; the same in all runs, so that it is one number for the whole batch,
+        unless delays of feedback differ between runs.
       shown: [K] int32, the state of every arm after the round, played or not; None if it is not visible. In a decision
         process with episodes, the state in which the next round begins.
       restarted: uint32; 0, or a random number after a round in which all arms restarted; None if arms never restart.

@@ -182,14 +182,17 @@ def _delay(result: Result) -> str:
     """How feedback was batched and delayed; empty where it was neither."""
     delay, batch = result.asked.get("delay", 0), result.asked.get("batch", 1)
     together = f"of {_count(batch, 'round')} at once" if batch > 1 else ""
-    return ", ".join(part for part in (together, f"{_count(delay, 'round')} late" if delay else "") if part)
+    late = delay[0] if isinstance(delay, list) else f"{_count(delay, 'round')} late" if delay else ""
+    return ", ".join(part for part in (together, late) if part)
 
 
 def _missing_feedback(result: Result) -> str:
     """The last rounds whose feedback has not reached the policies; empty if there are none."""
     delay, batch = result.asked.get("delay", 0), result.asked.get("batch", 1)
-    last = result.rounds - max(0, result.rounds - delay) // batch * batch
     end = "never reached the policies" if result.complete else "is still under way"
+    if isinstance(delay, list):
+        return f"due after round {result.rounds:,} {end}"
+    last = result.rounds - max(0, result.rounds - delay) // batch * batch
     return f"of the last {_count(last, 'round')} {end}" if last else ""
 
 

@@ -27,6 +27,7 @@ from jaxbandit.simulation.progress import Programs, compilers, progress_bar, rou
 from jaxbandit.simulation.telling.fingerprint import check_versions, differences, fingerprint, provenance
 from jaxbandit.simulation.telling.free_memory import check_memory
 from jaxbandit.simulation.tiles import Tile, gather
+from jaxbandit.simulation.uneven_delays import Delay
 
 
 def simulate(
@@ -40,7 +41,7 @@ def simulate(
     times: ArrayLike | None = None,
     shuffle: bool = False,
     random_numbers: RandomNumbers = "common",
-    delay: int = 0,
+    delay: Delay = 0,
     batch: int = 1,
     chunk: int | None = None,
     tile: int | None = None,
@@ -79,7 +80,10 @@ def simulate(
         same random numbers in both cases.
       delay: delay of feedback in rounds: the feedback of round t reaches the policy after round t + delay, unchanged,
         and that of the last rounds never does. With independent rewards this adds at most about delay times the sum
-        of the gaps to the regret of an index policy, for every horizon (Joulani, Gyorgy and Szepesvari 2013).
+        of the gaps to the regret of an index policy, for every horizon (Joulani, Gyorgy and Szepesvari 2013). Other
+        delays in other rounds are integers [N], one for each round, N at least the horizon, or [N, K], or a law of
+        `jaxbandit.delays`, by which the delay of each round of a run is drawn, the same for all policies. Feedback that
+        arrives after the same round is learned in the order of the rounds in which it was played.
       batch: batch size of feedback in rounds: the feedback of rounds j batch + 1 to (j + 1) batch reaches the policy
         `delay` rounds after the last of them, in the order of the rounds. Another delay or batch is another program,
         and delay + batch rounds of feedback are kept for every run.

@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import LARGEST_INTEGER, integer, truth
 from jaxbandit.base import Environment, Policy, Task, check_key, check_known, stack
+from jaxbandit.delays import Delays
 from jaxbandit.members import declares, has_methods
 from jaxbandit.simulation.asking.contracts import check_contract, check_leaves, check_task, named_things, validate
 from jaxbandit.simulation.asking.declared import (
@@ -37,7 +38,7 @@ from jaxbandit.simulation.asking.tracing import (
     policy_program,
 )
 from jaxbandit.simulation.chance import RandomNumbers, check_random_numbers
-from jaxbandit.simulation.delayed import checked_delay, delayed
+from jaxbandit.simulation.uneven_delays import Delay, check_arms, checked_delay, delayed
 
 Policies = Mapping[str, Policy | Sequence[Policy]]
 
@@ -65,7 +66,7 @@ class Request:
     plays: int
     shuffle: bool
     random_numbers: RandomNumbers  # of different scenarios
-    delay: int
+    delay: int | Delays | np.ndarray
     batch: int
     times: np.ndarray  # [T] int64
     recorders: dict[str, dict[str, Recorder]]  # by label and name, of (environment_state, policy_state, t, policy)
@@ -102,7 +103,7 @@ def check(
     times: ArrayLike | None = None,
     shuffle: bool = False,
     random_numbers: RandomNumbers = "common",
-    delay: int = 0,
+    delay: Delay = 0,
     batch: int = 1,
     record: Record | None = None,
 ) -> Request:
@@ -113,6 +114,7 @@ def check(
     first_run, runs = _runs(runs)
     horizon, plays = integer("horizon", horizon, 1, LARGEST_INTEGER), _plays(plays, arms, named)
     delay, batch = checked_delay(delay, batch, horizon)
+    check_arms(delay, arms, plays, declares(next(iter(named.values()))).problem)
     tasks = [Task(scenario, plays, horizon, f"scenarios[{name!r}]") for name, scenario in named.items()]
     for task in tasks:
         validate(task.name, task.environment, task)
@@ -126,7 +128,10 @@ def check(
     size = Size(arms, reward.shape[2], plays, jnp.result_type(float))
     program = environment_program(tasks[0].name, one_of(environment), size)
     check_records(tasks[0].name, program.shapes.records, reward, cost)
-    players = {label: delayed(policy, delay, batch, program.shapes.feedback) for label, policy in stacked.items()}
+    players = {
+        label: delayed(policy, delay, batch, program.shapes.feedback, len(listed[label]))
+        for label, policy in stacked.items()
+    }
     recorders, traced = _traced(program, size, stacked, players, shuffle, record)
     return Request(
         scenarios=tuple(named),
