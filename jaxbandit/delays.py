@@ -105,7 +105,7 @@ def table(probabilities: ArrayLike) -> Delays:
     """
     wanted = Numbers("[..., D]", 0, 1, law=True, kind=np.float64)
     law = np.asarray(check_together({"probabilities": (probabilities, wanted)})["probabilities"])
-    if law.ndim > 2 or law.shape[-1] > LONGEST + 1:
+    if law.ndim > 2 or not law.size or law.shape[-1] > LONGEST + 1:
         raise ValueError(f"probabilities: shape {law.shape} is neither [D + 1] nor [K, D + 1], D at most {LONGEST:,}")
     most = int(np.flatnonzero(law.reshape(-1, law.shape[-1]).any(axis=0)).max())
     return Delays(thresholds(law[..., : most + 1], "probabilities"))

@@ -59,8 +59,8 @@ wrapping: base members
 policies: arguments base chains confidence decision_processes divergences families fast feedback indices \
 known_arms members planning probabilities quantiles sums wrapping
 results: arguments base interruption metrics texts
-simulation: arguments base cores delays fast feedback interruption members pytrees results selection sums version \
-wrapping
+simulation: arguments base cores delays draws fast feedback interruption members pytrees results selection sums \
+version wrapping
 sweeps: arguments interruption results simulation
 live: arguments base confidence interruption members selection simulation version
 plotting: arguments bounds live metrics results
@@ -87,7 +87,8 @@ named_problems: named_arms look_up budgets changing processes entries
 families: independent tilting two_state table of_chains
 plotting: ticks common curves settings live_plays
 results: display file named_axes result
-simulation: chance delayed uneven_delays dynamic_regret rounds asking telling plan tiles progress chunks loop
+simulation: chance delayed uneven_delays offered_arms dynamic_regret rounds asking telling plan tiles progress chunks \
+loop
 simulation/asking: user_code tracing recording contracts declared request
 simulation/telling: free_memory fingerprint
 environments: rested independent restless_bandits changing processes spending

@@ -40,7 +40,8 @@ def as_text(result: Result) -> str:
     policies = _some([label if n == 1 else f"{label} ({n} variants)" for label, n in variants.items()])
     played = f"{_count(result.runs, 'run')}, {_rounds(result)}, {_count(result.plays, 'play')} a round"
     feedback = f"feedback {_delay(result)}; " if _delay(result) else ""
-    return f"Result({_some(result.scenarios)}; {policies}; {played}; {feedback}{_memory(result)})"
+    arms = f"arms offered {offered}; " if (offered := result.asked.get("offered")) else ""
+    return f"Result({_some(result.scenarios)}; {policies}; {played}; {arms}{feedback}{_memory(result)})"
 
 
 def as_html(result: Result) -> str:
@@ -58,6 +59,7 @@ def as_html(result: Result) -> str:
         "runs": f"{runs:,}, numbers {first:,} to {first + runs - 1:,}",
         "rounds": f"{_rounds(result)}; {recorded}{hint}",
         "plays": f"{result.plays:,} a round",
+        "arms offered": result.asked.get("offered", ""),
         "feedback": "; that ".join(part for part in (_delay(result), _missing_feedback(result)) if part),
         "memory": _memory(result),
         "made with": _some([*versions, f"key {result.asked.get('key', 'unknown')}"]),
@@ -126,7 +128,7 @@ def _finals(result: Result) -> tuple[list[tuple[str, str, str, np.ndarray, str]]
         label: (variant_names(result, label)[:room], metrics.regret(last, label)) for label in result.labels[:ROWS]
     }
     rounding = 4 * np.finfo(float).eps * result.rounds * np.abs(result.means).max()  # of sums over all rounds
-    unshared = result.problem in ("changing", "rotting", "costly")
+    unshared = result.problem in ("changing", "rotting", "costly", "sleeping")
     shares = {} if unshared else {n: metrics.linear_share(result, n) for n in columns}
     finals = [
         (

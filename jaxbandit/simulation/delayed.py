@@ -69,7 +69,7 @@ def room(shapes: Shapes, places: int) -> dict[str, Array]:
 
 def kept_with(policy: Wrapper, state: Pending, feedback: Feedback, places: int) -> dict[str, Array]:
     """The pending feedback with that of the present round."""
-    if (probabilities := members.probabilities(policy)) is not None:
+    if feedback.chances is None and (probabilities := members.probabilities(policy)) is not None:
         feedback = feedback._replace(chances=probabilities(state, feedback.t)[feedback.arms])
     return {
         name: jax.lax.dynamic_update_index_in_dim(

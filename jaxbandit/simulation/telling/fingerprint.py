@@ -15,6 +15,7 @@ import numpy as np
 from jaxbandit.delays import Delays
 from jaxbandit.fast import PLAIN
 from jaxbandit.simulation.asking.request import Request
+from jaxbandit.simulation.offered_arms import in_words as offered_in_words
 from jaxbandit.simulation.uneven_delays import in_words
 from jaxbandit.version import __version__
 
@@ -61,6 +62,8 @@ def asked(request: Request) -> dict[str, Any]:
         arguments["random_numbers"] = request.random_numbers
     if not isinstance(request.delay, int) or request.delay:
         arguments["delay"] = request.delay if isinstance(request.delay, int) else _delays(request.delay)
+    if request.offered is not None:
+        arguments["offered"] = offered_in_words(request.offered)  # exactly it stands in the scenarios
     if request.batch > 1:
         arguments["batch"] = request.batch
     if PLAIN:
