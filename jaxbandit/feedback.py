@@ -37,7 +37,7 @@ class Feedback(NamedTuple):
         process with episodes, the state in which the next round begins.
       restarted: uint32; 0, or a random number after a round in which all arms restarted; None if arms never restart.
       chances: [M], the probability of each arm when it was played, if the policy has `probabilities` and its feedback
-        is delayed (`simulate(delay=..)`) or passes through `WithDetector`; None otherwise.
+        is delayed (`simulate(delay=..)`) or passes through `WithDetector`, or if not all arms are offered; else None.
       all_rewards: [K] default float, the reward of this round of every arm, played or not (full information); None if
         those of the arms played alone are visible.
     """
