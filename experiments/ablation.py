@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import jaxbandit
-from experiments.command_line.experiment import begin, finish, play
-from experiments.command_line.options import Simulation, main, simulation
 from experiments.published.scenarios import SCENARIOS, environment
-from experiments.reports.pictures import Pictures, panels
-from experiments.reports.tables import Row, mean_and_interval, moments, write
 from jaxbandit import TVKLUCB, Result, metrics, plotting
+from jaxbandit.command_line.experiment import begin, finish, play
+from jaxbandit.command_line.options import Simulation, main, simulation
 from jaxbandit.divergences import Distance
+from jaxbandit.reports.pictures import Pictures, panels
+from jaxbandit.reports.tables import Row, mean_and_interval, moments, write
 
 Settings = simulation(horizon=10_000)
 SAMPLES, CLOCKS = ("arm", "state"), ("round", "arm")

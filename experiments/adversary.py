@@ -12,12 +12,12 @@ import math
 from typing import Any
 
 import jaxbandit
-from experiments.command_line.experiment import begin_and_play, finish
-from experiments.command_line.options import Simulation, main, simulation
-from experiments.reports.pictures import Pictures, frameless, panels
-from experiments.reports.tables import Row, Tables, mean_and_interval
 from jaxbandit import Policy, Result, atlas, metrics
+from jaxbandit.command_line.experiment import begin_and_play, finish
+from jaxbandit.command_line.options import Simulation, main, simulation
 from jaxbandit.plotting import curve_style
+from jaxbandit.reports.pictures import Pictures, frameless, panels
+from jaxbandit.reports.tables import Row, Tables, mean_and_interval
 
 Settings = simulation(horizon=10_000)
 TABLE, STATIONARY = "never in turn", "i.i.d. high"

@@ -11,10 +11,10 @@ import dataclasses
 
 import numpy as np
 
-from experiments.command_line.experiment import begin, finish
-from experiments.command_line.options import main, option
 from experiments.published.slow_arms import CONDITION, constants, draw_constants
-from experiments.reports.tables import Row
+from jaxbandit.command_line.experiment import begin, finish
+from jaxbandit.command_line.options import main, option
+from jaxbandit.reports.tables import Row
 
 
 @dataclasses.dataclass(frozen=True)

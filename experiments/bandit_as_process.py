@@ -17,11 +17,11 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from experiments.command_line.experiment import begin_and_play, finish
-from experiments.command_line.options import Simulation, main, option
+from experiments.comparisons import growth
 from experiments.processes import curves, structure
-from experiments.reports import growth
 from jaxbandit import IMEDMC, KLUCB, TVKLUCB, Result, decision_processes
+from jaxbandit.command_line.experiment import begin_and_play, finish
+from jaxbandit.command_line.options import Simulation, main, option
 from jaxbandit.environments import as_decision_process
 
 

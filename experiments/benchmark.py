@@ -23,14 +23,14 @@ from typing import Any
 import numpy as np
 
 import jaxbandit
-from experiments.command_line.options import Quick, main, names_in, option
 from experiments.published.scenarios import environment
-from experiments.reports.tables import put
 from experiments.timing import calls, first, scalar_loop, share
-from experiments.timing.machine import describe
-from experiments.timing.stopwatch import Measurement, arms_of, time_case
 from jaxbandit import Family, Policy, environments, families
+from jaxbandit.command_line.options import Quick, main, names_in, option
 from jaxbandit.families.table import tabulated
+from jaxbandit.reports.tables import put
+from jaxbandit.timing.machine import describe
+from jaxbandit.timing.stopwatch import Measurement, arms_of, time_case
 
 MANY = 1e9  # rounds that policies are told of, more than a timing plays
 POLICIES: dict[str, Policy] = {name: policy() for name, policy in jaxbandit.ALL.items()} | {

@@ -21,13 +21,13 @@ import numpy as np
 
 from experiments.budgets import curves, gaps, problems
 from experiments.budgets.gaps import Played
-from experiments.command_line.experiment import begin, finish, play
-from experiments.command_line.options import Simulation, listed, main, names_in, option
-from experiments.reports.page import Report
-from experiments.reports.pictures import Pictures
-from experiments.reports.tables import Tables
-from experiments.timing.machine import describe
 from jaxbandit import Policy, Result
+from jaxbandit.command_line.experiment import begin, finish, play
+from jaxbandit.command_line.options import Simulation, listed, main, names_in, option
+from jaxbandit.reports.page import Report
+from jaxbandit.reports.pictures import Pictures
+from jaxbandit.reports.tables import Tables
+from jaxbandit.timing.machine import describe
 
 HOW_TO_READ = (
     "The gap is the relaxation's bound less what is collected, per arm and round, in the second half of the rounds. "

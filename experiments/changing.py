@@ -18,9 +18,9 @@ from itertools import chain
 from typing import Any
 
 from experiments.change import chains, growth, segments, thesis
-from experiments.command_line.experiment import begin_and_play, finish
-from experiments.command_line.options import Simulation, main, option
 from jaxbandit import Result
+from jaxbandit.command_line.experiment import begin_and_play, finish
+from jaxbandit.command_line.options import Simulation, main, option
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,15 +15,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.command_line.experiment import begin, finish
-from experiments.command_line.options import Simulation, main, option
 from experiments.published import confidence_sums, independence_tests
 from experiments.published.propositions import CHAINS, EPS, EVENTS, TwoState, bound, count_events, first_rounds
-from experiments.reports.pictures import Pictures, frameless, panels
-from experiments.reports.tables import Row
-from experiments.reports.verdicts import interval
 from jaxbandit import metrics
+from jaxbandit.command_line.experiment import begin, finish
+from jaxbandit.command_line.options import Simulation, main, option
 from jaxbandit.plotting import COLOURS
+from jaxbandit.reports.pictures import Pictures, frameless, panels
+from jaxbandit.reports.tables import Row
+from jaxbandit.reports.verdicts import interval
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,15 +15,15 @@ import dataclasses
 import re
 from typing import Any
 
-from experiments.command_line.experiment import begin_and_play, finish
-from experiments.command_line.options import Simulation, main, names_in, option
+from experiments.comparisons import growth
 from experiments.processes import curves, losses, problems
-from experiments.reports import growth
-from experiments.reports.page import Report
-from experiments.reports.pictures import Pictures
-from experiments.reports.tables import Tables
-from experiments.timing.machine import describe
 from jaxbandit import Result
+from jaxbandit.command_line.experiment import begin_and_play, finish
+from jaxbandit.command_line.options import Simulation, main, names_in, option
+from jaxbandit.reports.page import Report
+from jaxbandit.reports.pictures import Pictures
+from jaxbandit.reports.tables import Tables
+from jaxbandit.timing.machine import describe
 
 HOW_TO_READ = (
     "Regret is the best gain times the rounds, minus what was collected; in episodes, what the best policy collects "

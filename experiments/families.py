@@ -15,13 +15,13 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import jaxbandit
-from experiments.command_line.experiment import begin_and_play, finish
-from experiments.command_line.options import Simulation, main, simulation
-from experiments.reports.growth import decades, draw_growth, growth_cells, growth_of, linear_runs, times, verdict
-from experiments.reports.tables import Row
+from experiments.comparisons.growth import decades, draw_growth, growth_cells, growth_of, linear_runs, times, verdict
 from jaxbandit import Family, MarkovArms, Policy, Result, atlas, bounds
+from jaxbandit.command_line.experiment import begin_and_play, finish
+from jaxbandit.command_line.options import Simulation, main, simulation
 from jaxbandit.families import chain_family
 from jaxbandit.named_problems.entries import FAMILIES
+from jaxbandit.reports.tables import Row
 
 Settings = simulation(runs=32, horizon=1_000_000)
 SHOWN = 3  # decades in the table

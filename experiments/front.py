@@ -17,8 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.command_line.experiment import begin_and_play, finish
-from experiments.command_line.options import Simulation, main
+from experiments.comparisons.matrix import Matrix, draw
 from experiments.published.scenarios import (
     OF_A_CLASS,
     SAMPLE_MEAN,
@@ -29,10 +28,11 @@ from experiments.published.scenarios import (
     starts,
 )
 from experiments.published.scenarios import POLICIES as PAPER
-from experiments.reports.matrix import Matrix, draw
-from experiments.reports.page import Report
-from experiments.reports.tables import Row, Tables, final_table, write
 from jaxbandit import MarkovArms, Result
+from jaxbandit.command_line.experiment import begin_and_play, finish
+from jaxbandit.command_line.options import Simulation, main
+from jaxbandit.reports.page import Report
+from jaxbandit.reports.tables import Row, Tables, final_table, write
 
 INTRODUCTION = (
     "What a policy saves in some environments it may risk in others, and scenarios can mislead: in none of the paper's "

@@ -18,16 +18,16 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import jaxbandit
-from experiments.command_line.experiment import begin_and_play, finish
-from experiments.command_line.options import Simulation, main
 from experiments.published.phases import RECORD, recorders
 from experiments.published.scenarios import SLOWER
-from experiments.reports.page import Report
-from experiments.reports.pictures import frameless, legend_below, panels
-from experiments.reports.tables import Row, Tables, final_table, in_short, of_all, write
 from jaxbandit import HiddenMyopic, Policy, Result, atlas, divergences, metrics
+from jaxbandit.command_line.experiment import begin_and_play, finish
+from jaxbandit.command_line.options import Simulation, main
 from jaxbandit.environments import HiddenArms
 from jaxbandit.plotting import curve_style
+from jaxbandit.reports.page import Report
+from jaxbandit.reports.pictures import frameless, legend_below, panels
+from jaxbandit.reports.tables import Row, Tables, final_table, in_short, of_all, write
 
 ERRORS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
 ADAPTIVE = "TV-KL-UCB"

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 import jaxbandit
-from experiments.command_line.experiment import begin, finish
-from experiments.command_line.options import Simulation, main, simulation
 from experiments.published.phases import RECORD, recorders
-from experiments.reports.pictures import Pictures, frameless, panels
-from experiments.reports.tables import Row, Tables, final_table, of_all
 from jaxbandit import MarkovArms, Result, atlas, metrics
+from jaxbandit.command_line.experiment import begin, finish
+from jaxbandit.command_line.options import Simulation, main, simulation
 from jaxbandit.plotting import COLOURS
+from jaxbandit.reports.pictures import Pictures, frameless, panels
+from jaxbandit.reports.tables import Row, Tables, final_table, of_all
 
 Settings = simulation(horizon=20_000)
 OTHERS = {"KL-UCB-SM": jaxbandit.KLUCB(), "KL-UCB-MC": jaxbandit.KLUCBMC()}

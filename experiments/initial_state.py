@@ -10,14 +10,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from experiments.command_line.experiment import begin_and_play, finish
-from experiments.command_line.options import Simulation, main
 from experiments.published.claims import CLAIMS
 from experiments.published.scenarios import SCENARIOS, policies, starts
-from experiments.reports.pictures import Pictures, legend_below, panels
-from experiments.reports.tables import Tables, final_table
-from experiments.reports.verdicts import judge
 from jaxbandit import Result, plotting
+from jaxbandit.command_line.experiment import begin_and_play, finish
+from jaxbandit.command_line.options import Simulation, main
+from jaxbandit.reports.pictures import Pictures, legend_below, panels
+from jaxbandit.reports.tables import Tables, final_table
+from jaxbandit.reports.verdicts import judge
 
 NAMES = ("scenario 2", "scenario 4")
 

@@ -16,15 +16,15 @@ are eight to ten of them, as computing the best gain of each problem takes secon
 
 from __future__ import annotations
 
-from experiments.command_line.experiment import begin, finish
-from experiments.command_line.options import main
-from experiments.judging import atlas_card, report
-from experiments.judging.judgement import Judgement
-from experiments.judging.playing import ATLAS, judge
-from experiments.judging.policy_text import policies_of
-from experiments.judging.settings import Settings
-from experiments.judging.spaces import chapters, space_from_text
-from experiments.timing import machine
+from jaxbandit.command_line.experiment import begin, finish
+from jaxbandit.command_line.options import main
+from jaxbandit.judging import atlas_card, report
+from jaxbandit.judging.judge_options import Settings
+from jaxbandit.judging.judged_spaces import chapters, space_from_text
+from jaxbandit.judging.judgement import Judgement
+from jaxbandit.judging.playing import ATLAS, judge
+from jaxbandit.judging.policy_text import policies_of
+from jaxbandit.timing import machine
 
 
 def run(settings: Settings) -> Judgement:

@@ -21,14 +21,14 @@ import jax
 import numpy as np
 
 import jaxbandit
-from experiments.command_line.experiment import begin_and_play, finish
-from experiments.command_line.options import Quick, Simulation, main, option
 from experiments.published.scenarios import SCENARIOS, environment
-from experiments.reports.pictures import Pictures, frameless, legend_below, panels
-from experiments.reports.tables import Row, Tables, in_short
 from jaxbandit import Gittins, MarkovArms, PlugInGittins, PosteriorGittins, Result, indices, metrics
+from jaxbandit.command_line.experiment import begin_and_play, finish
+from jaxbandit.command_line.options import Quick, Simulation, main, option
 from jaxbandit.environments import restarting
 from jaxbandit.plotting import curve_style
+from jaxbandit.reports.pictures import Pictures, frameless, legend_below, panels
+from jaxbandit.reports.tables import Row, Tables, in_short
 
 DISCOUNTS = (0.9, 0.99, 0.999)
 AGAIN, EPISODES = (0.9, 0.99), 300  # discounts with which arms return, and how often they do so on average

@@ -12,14 +12,14 @@ from __future__ import annotations
 from typing import Any
 
 import jaxbandit
-from experiments.command_line.experiment import begin_and_play, finish
-from experiments.command_line.options import Simulation, main, simulation
+from experiments.comparisons.growth import growth_of, times
 from experiments.published.scenarios import OTHERS, environment
-from experiments.reports.growth import growth_of, times
-from experiments.reports.pictures import Pictures, legend_below, panels
-from experiments.reports.tables import Row
-from experiments.reports.verdicts import interval
 from jaxbandit import MarkovArms, Result, atlas, bounds, metrics, plotting
+from jaxbandit.command_line.experiment import begin_and_play, finish
+from jaxbandit.command_line.options import Simulation, main, simulation
+from jaxbandit.reports.pictures import Pictures, legend_below, panels
+from jaxbandit.reports.tables import Row
+from jaxbandit.reports.verdicts import interval
 
 Settings = simulation(runs=256, horizon=10_000_000)
 INDEPENDENT = "independent rewards"

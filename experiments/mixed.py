@@ -17,17 +17,17 @@ from typing import Any
 from matplotlib.figure import Figure
 
 import jaxbandit
-from experiments.command_line.experiment import begin_and_play, finish
-from experiments.command_line.options import Simulation, main, simulation
+from experiments.comparisons.growth import decades, growth_cells, growth_of, times
 from experiments.published.claims import judge_same, of_case
 from experiments.published.phases import draw_phases, phase_rows, recorders
 from experiments.published.scenarios import THEOREM, adaptive, of_the_paper
-from experiments.reports.growth import decades, growth_cells, growth_of, times
-from experiments.reports.pictures import Pictures, legend_below, panels
-from experiments.reports.tables import Row, Tables, final_table, of_all
-from experiments.reports.verdicts import interval, judge, up_to, verdict
 from jaxbandit import MarkovArms, Result, atlas, bounds, metrics, plotting
 from jaxbandit.bounds import Bound
+from jaxbandit.command_line.experiment import begin_and_play, finish
+from jaxbandit.command_line.options import Simulation, main, simulation
+from jaxbandit.reports.pictures import Pictures, legend_below, panels
+from jaxbandit.reports.tables import Row, Tables, final_table, of_all
+from jaxbandit.reports.verdicts import interval, judge, up_to, verdict
 
 Settings = simulation(runs=128, horizon=1_000_000)
 SHOWN = 3  # decades in the tables

@@ -15,14 +15,14 @@ import dataclasses
 from typing import Any
 
 import jaxbandit
-from experiments.command_line.experiment import begin, begin_and_play, finish
-from experiments.command_line.options import Simulation, main, option
+from experiments.comparisons.growth import decades, draw_growth, growth_cells, growth_of, linear_runs, times, verdict
 from experiments.published.scenarios import INDEPENDENT, POLICIES, SLOWER, WHOLE_CHAIN, playable
-from experiments.reports.growth import decades, draw_growth, growth_cells, growth_of, linear_runs, times, verdict
-from experiments.reports.tables import Row, Tables
 from experiments.theory import lemmas
 from jaxbandit import MarkovArms, Result, atlas, bounds
 from jaxbandit.bounds import Bound
+from jaxbandit.command_line.experiment import begin, begin_and_play, finish
+from jaxbandit.command_line.options import Simulation, main, option
+from jaxbandit.reports.tables import Row, Tables
 
 SHOWN = 4  # decades in the table
 JOINT = "JointKLUCB, log(t/T)"

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxbandit
-from experiments.command_line.options import Quick, main, option
+from jaxbandit.command_line.options import Quick, main, option
 from jaxbandit.policies import memory
 
 

@@ -16,19 +16,19 @@ from typing import Any
 import numpy as np
 
 import jaxbandit
-from experiments.command_line.experiment import begin, play
-from experiments.command_line.options import Simulation, main
 from experiments.published import figures
 from experiments.published.claims import judge_all, judge_phases
 from experiments.published.phases import recorders
 from experiments.published.scenarios import all_arms, compared
 from experiments.published.slips import SLIPS
 from experiments.published.theory import bounds_table, judge_bounds
-from experiments.reports import page
-from experiments.reports.pictures import save
-from experiments.reports.tables import Tables, final_table, publish
-from experiments.timing.machine import describe
 from jaxbandit import Result
+from jaxbandit.command_line.experiment import begin, play
+from jaxbandit.command_line.options import Simulation, main
+from jaxbandit.reports import page
+from jaxbandit.reports.pictures import save
+from jaxbandit.reports.tables import Tables, final_table, publish
+from jaxbandit.timing.machine import describe
 
 INTRODUCTION = (
     "Adaptive KL-UCB based Bandit Algorithms for Markovian and i.i.d. Settings (arXiv 2009.06606), repeated by "

@@ -28,17 +28,17 @@ import numpy as np
 from scipy.stats import t as student
 
 import jaxbandit
-from experiments.command_line.experiment import begin_and_play, finish
-from experiments.command_line.options import Simulation, main, option
 from experiments.other_packages import packages
 from experiments.other_packages.packages import Job, Package, Played
 from experiments.other_packages.pairs import SMPYBANDITS, STATISTICALRL, Pair, on_arms, on_processes
-from experiments.reports.pictures import Pictures, frameless, panels
-from experiments.reports.tables import Row, in_short
-from experiments.reports.verdicts import interval
-from experiments.timing.stopwatch import processor_rate
 from jaxbandit import Environment, Result, atlas, environments, metrics
+from jaxbandit.command_line.experiment import begin_and_play, finish
+from jaxbandit.command_line.options import Simulation, main, option
 from jaxbandit.plotting import curve_style
+from jaxbandit.reports.pictures import Pictures, frameless, panels
+from jaxbandit.reports.tables import Row, in_short
+from jaxbandit.reports.verdicts import interval
+from jaxbandit.timing.stopwatch import processor_rate
 
 ARMS = {"easy": "wide Bernoulli", "hard": "rare Bernoulli", "Gaussian": "wide Gaussian"}  # in the atlas
 DEVIATION = {"Gaussian": 0.5}

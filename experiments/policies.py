@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 
 import jaxbandit
-from experiments.command_line.experiment import begin_and_play, finish
-from experiments.command_line.options import Simulation, main
-from experiments.reports.matrix import Matrix, draw
-from experiments.reports.tables import Row, Tables, final_table
+from experiments.comparisons.matrix import Matrix, draw
 from jaxbandit import Environment, Family, Policy, Result, atlas, families
+from jaxbandit.command_line.experiment import begin_and_play, finish
+from jaxbandit.command_line.options import Simulation, main
+from jaxbandit.reports.tables import Row, Tables, final_table
 
 CHAINS = "scenario 1"
 FAMILIES: dict[str, Family] = {

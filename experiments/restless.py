@@ -16,17 +16,17 @@ from typing import Any
 from matplotlib.figure import Figure
 
 import jaxbandit
-from experiments.command_line.experiment import begin_and_play, finish
-from experiments.command_line.options import Simulation, main, simulation
+from experiments.comparisons.growth import times
+from experiments.comparisons.weak_regret import BEST, best_rows, final_rows, overtakes, overtaking_rows, weak_regret
 from experiments.published.scenarios import OTHERS, SCENARIOS, SLOWER
-from experiments.reports.growth import times
-from experiments.reports.page import Report
-from experiments.reports.pictures import band, frameless, legend_below, panels
-from experiments.reports.tables import Tables, in_short, of_all
-from experiments.reports.weak_regret import BEST, best_rows, final_rows, overtakes, overtaking_rows, weak_regret
 from jaxbandit import Myopic, Policy, Result, WhittleBelief, atlas, metrics
+from jaxbandit.command_line.experiment import begin_and_play, finish
+from jaxbandit.command_line.options import Simulation, main, simulation
 from jaxbandit.environments import RestlessArms
 from jaxbandit.plotting import curve_style
+from jaxbandit.reports.page import Report
+from jaxbandit.reports.pictures import band, frameless, legend_below, panels
+from jaxbandit.reports.tables import Tables, in_short, of_all
 
 Settings = simulation(horizon=300_000)
 MADE_FOR_THEM: dict[str, Policy] = {"RCA": jaxbandit.RCA(), "DSEE": jaxbandit.DSEE()}

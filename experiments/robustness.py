@@ -20,15 +20,15 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
 import jaxbandit
-from experiments.command_line.experiment import begin, finish
-from experiments.command_line.options import Simulation, main, option
-from experiments.judging.spaces import refused, relabelled
-from experiments.reports.matrix import Matrix
-from experiments.reports.matrix import draw as draw_matrix
-from experiments.reports.pictures import frameless, panels
-from experiments.reports.tables import Row, Tables, mean_and_interval
+from experiments.comparisons.matrix import Matrix
+from experiments.comparisons.matrix import draw as draw_matrix
 from jaxbandit import Policy, atlas, metrics, stress
+from jaxbandit.command_line.experiment import begin, finish
+from jaxbandit.command_line.options import Simulation, main, option
+from jaxbandit.judging.judged_spaces import refused, relabelled
 from jaxbandit.plotting import COLOURS
+from jaxbandit.reports.pictures import frameless, panels
+from jaxbandit.reports.tables import Row, Tables, mean_and_interval
 from jaxbandit.stress import Found, Survey
 
 ARMS = (2, 5)

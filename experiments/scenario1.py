@@ -1,7 +1,7 @@
 """Scenario 1 of the paper: five two-state arms, all five policies."""
 
-from experiments.command_line.options import main
 from experiments.published.comparison import ABOUT, Settings, compare_policies
+from jaxbandit.command_line.options import main
 
 if __name__ == "__main__":
     main(lambda settings: compare_policies("scenario 1", settings), Settings, "scenario1", f"{__doc__}\n{ABOUT}")

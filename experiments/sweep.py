@@ -15,14 +15,14 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from experiments.command_line.experiment import begin, finish, play
-from experiments.command_line.options import argument, main, option
-from experiments.grids.landscape import a_panel_each, heatmaps, lines
-from experiments.grids.policy_grid import Grid
-from experiments.grids.toml_file import SweepFile, read
-from experiments.reports.pictures import Pictures
-from experiments.reports.tables import Row, final_table, put, show
 from jaxbandit import Result, metrics, plotting
+from jaxbandit.command_line.experiment import begin, finish, play
+from jaxbandit.command_line.grids.landscape import a_panel_each, heatmaps, lines
+from jaxbandit.command_line.grids.policy_grid import Grid
+from jaxbandit.command_line.grids.toml_file import SweepFile, read
+from jaxbandit.command_line.options import argument, main, option
+from jaxbandit.reports.pictures import Pictures
+from jaxbandit.reports.tables import Row, final_table, put, show
 from jaxbandit.simulation.asking.request import check
 from jaxbandit.simulation.loop import rounds_left
 

@@ -15,17 +15,17 @@ from typing import Any
 import numpy as np
 
 import jaxbandit
-from experiments.command_line.experiment import begin, finish, play
-from experiments.command_line.options import Simulation, main, names_in, option
-from experiments.grids.criterion import choose, difference, in_words, measure, shares
-from experiments.grids.landscape import framed
-from experiments.grids.offered import GRIDS, grid_of
-from experiments.grids.policy_grid import Grid
 from experiments.published.scenarios import SCENARIOS, environment
-from experiments.reports.pictures import Pictures, panels
-from experiments.reports.tables import Row, Tables, final_table, write
-from experiments.reports.verdicts import Claim, interval, judge, verdict
 from jaxbandit import MarkovArms, Result, metrics, plotting
+from jaxbandit.command_line.experiment import begin, finish, play
+from jaxbandit.command_line.grids.criterion import choose, difference, in_words, measure, shares
+from jaxbandit.command_line.grids.landscape import framed
+from jaxbandit.command_line.grids.offered import GRIDS, grid_of
+from jaxbandit.command_line.grids.policy_grid import Grid
+from jaxbandit.command_line.options import Simulation, main, names_in, option
+from jaxbandit.reports.pictures import Pictures, panels
+from jaxbandit.reports.tables import Row, Tables, final_table, write
+from jaxbandit.reports.verdicts import Claim, interval, judge, verdict
 
 DEFAULT, CHOSEN = "default", "chosen"
 

@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 
 import jaxbandit
-from experiments.command_line.experiment import begin_and_play, finish
-from experiments.command_line.options import Simulation, main, option
+from experiments.comparisons.growth import decades, slope, times
 from experiments.published.scenarios import INDEPENDENT
-from experiments.reports.growth import decades, slope, times
-from experiments.reports.pictures import Pictures, legend_below, panels
-from experiments.reports.tables import Row, Tables, in_short
 from jaxbandit import MarkovArms, Result, atlas, bounds, metrics, plotting
+from jaxbandit.command_line.experiment import begin_and_play, finish
+from jaxbandit.command_line.options import Simulation, main, option
+from jaxbandit.reports.pictures import Pictures, legend_below, panels
+from jaxbandit.reports.tables import Row, Tables, in_short
 
 LAST = 2  # decades over which the slope is taken
 BY_STATE = {

@@ -6,8 +6,8 @@ import pytest
 import jaxbandit
 from experiments import budget
 from experiments.budgets import gaps, limit, problems
-from experiments.command_line.experiment import check_cases
 from jaxbandit import Uniform, environments
+from jaxbandit.command_line.experiment import check_cases
 
 
 def test_bounds_and_budgets():

@@ -9,8 +9,8 @@ import pytest
 import jaxbandit
 from experiments import adversary, changing
 from experiments.change import chains, growth, policies, thesis
-from experiments.command_line.experiment import check_cases
-from experiments.reports.growth import slope
+from experiments.comparisons.growth import slope
+from jaxbandit.command_line.experiment import check_cases
 
 
 def test_what_is_planned_has_the_numbers_of_the_sources():

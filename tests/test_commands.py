@@ -111,7 +111,7 @@ def test_a_command_writes_its_folder_and_continues(name, tmp_path, monkeypatch, 
     else:
         module = import_module(f"experiments.{name}")
         run = module.run
-    kind = getattr(module, "Settings", None) or import_module("experiments.command_line.options").Simulation
+    kind = getattr(module, "Settings", None) or import_module("jaxbandit.command_line.options").Simulation
     settings = kind(**SETTINGS.get(name, {"runs": 3, "horizon": 200}), out=str(tmp_path))
     run(settings)
     assert f"written to {tmp_path}" in (printed := capsys.readouterr().out) or "report: " in printed

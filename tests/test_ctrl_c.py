@@ -22,8 +22,8 @@ from sweep_child import ARMS, cases, digest
 from test_sweeps import CHILD, HERE, equal
 
 import jaxbandit
-from experiments.command_line import options
 from jaxbandit import Result, StoppedWarning, Uniform, interruption, simulate, sweep
+from jaxbandit.command_line import options
 from jaxbandit.interruption import CtrlC, interrupted, reraise_ctrl_c
 from jaxbandit.results import file
 from jaxbandit.simulation import loop, progress, tiles

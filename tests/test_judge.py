@@ -9,13 +9,13 @@ from test_spec import rows_of
 
 import jaxbandit
 from experiments import judge
-from experiments.command_line.options import from_command_line
-from experiments.judging import atlas_card, failures, playing, spaces
-from experiments.judging.comparison import standing
-from experiments.judging.policy_text import policies_of, policy_of
-from experiments.judging.settings import Settings
-from experiments.judging.spaces import Chapter, chapters, middle, space_from_text, space_of
 from jaxbandit import IMEDMC, KLUCB, PSRL, UCB1, LPPriority, Uniform, atlas, families, metrics, stress
+from jaxbandit.command_line.options import from_command_line
+from jaxbandit.judging import atlas_card, failures, judged_spaces, playing
+from jaxbandit.judging.judge_options import Settings
+from jaxbandit.judging.judged_spaces import Chapter, chapters, middle, space_from_text, space_of
+from jaxbandit.judging.policy_text import policies_of, policy_of
+from jaxbandit.judging.standings import standing
 
 MINE = """
 import jax.numpy as jnp
@@ -146,14 +146,14 @@ def test_a_policy_is_judged_in_the_first_space_that_it_plays():
     assert space_of("a", KLUCB(family=families.Poisson())) == stress.IndependentSpace("poisson")
     assert space_of("a", OnlyRestless()) == stress.RestlessSpace()
     assert space_of("a", jaxbandit.PosteriorWhittle()) == stress.RestlessSpace(paid="all")
-    assert spaces.in_words(stress.RestlessSpace(paid="all")).endswith("that all pay, played or not (restless)")
+    assert judged_spaces.in_words(stress.RestlessSpace(paid="all")).endswith("that all pay, played or not (restless)")
     assert space_of("a", Nowhere()) is None
     full = chapters({"a": KLUCB(), "b": Nowhere(), "c": UCB1()}, None, 100, full=True)
     played = [f"{part.space.arms} {type(part.space).__name__} {part.horizon}" for part in full]
     spaces_played = "2 TwoStateSpace 100, 5 TwoStateSpace 100, 2 ThreeStateSpace 100, 2 TwoStateSpace 1000"
     assert ", ".join(played) == f"{spaces_played}, 5 TwoStateSpace 1000"
     assert all(list(part.policies) == ["a", "c"] for part in full)
-    assert spaces.in_words(stress.IndependentSpace("poisson")) == "two arms with independent Poisson rewards"
+    assert judged_spaces.in_words(stress.IndependentSpace("poisson")) == "two arms with independent Poisson rewards"
 
 
 def test_spaces_and_numbers_that_are_none_are_refused():

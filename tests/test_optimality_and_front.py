@@ -5,11 +5,11 @@ import pytest
 from test_spec import rows_of
 
 from experiments import families, front, optimality
-from experiments.command_line.experiment import check_cases
+from experiments.comparisons import growth
+from experiments.comparisons.matrix import Matrix, draw
 from experiments.published.scenarios import TWO_STATES, environment, starts
-from experiments.reports import growth
-from experiments.reports.matrix import Matrix, draw
 from jaxbandit import Result, atlas
+from jaxbandit.command_line.experiment import check_cases
 
 
 def result_of(plays, times):

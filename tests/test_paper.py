@@ -8,8 +8,8 @@ import pytest
 from experiments import paper
 from experiments.published.phases import RECORD, judged_shares, phase_rows
 from experiments.published.theory import judge_bounds
-from experiments.reports.verdicts import Claim, interval, judge, judge_equality, judge_savings, saved, up_to
 from jaxbandit import Result, atlas, metrics
+from jaxbandit.reports.verdicts import Claim, interval, judge, judge_equality, judge_savings, saved, up_to
 
 
 def made_up(**regrets: np.ndarray) -> Result:

@@ -4,9 +4,9 @@ import numpy as np
 
 import jaxbandit
 from experiments import policies
-from experiments.command_line.experiment import check_cases
-from experiments.command_line.options import Simulation
-from experiments.reports.matrix import Matrix
+from experiments.comparisons.matrix import Matrix
+from jaxbandit.command_line.experiment import check_cases
+from jaxbandit.command_line.options import Simulation
 
 
 def test_everything_planned_can_be_played():

@@ -9,11 +9,11 @@ import pytest
 
 import jaxbandit
 from experiments import bandit_as_process, decision_processes
-from experiments.command_line.experiment import check_cases
-from experiments.judging import atlas_card
 from experiments.processes import losses, problems, structure
 from jaxbandit import KLUCB, PSRL, KnownProcess, Uniform, metrics
+from jaxbandit.command_line.experiment import check_cases
 from jaxbandit.environments import as_decision_process
+from jaxbandit.judging import atlas_card
 
 
 def walk(process, actions, rounds, seed):

@@ -6,10 +6,10 @@ import pytest
 
 import jaxbandit
 from experiments import hidden, restless
-from experiments.command_line.options import Simulation
+from experiments.comparisons import weak_regret
 from experiments.published.scenarios import environment
-from experiments.reports import weak_regret
 from jaxbandit import Result, metrics
+from jaxbandit.command_line.options import Simulation
 
 
 def result_of(**collected):

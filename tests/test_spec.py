@@ -9,8 +9,8 @@ import pytest
 
 import jaxbandit
 from experiments import sweep
-from experiments.grids.toml_file import read
 from jaxbandit import metrics
+from jaxbandit.command_line.grids.toml_file import read
 
 ROOT = Path(__file__).parent.parent
 GOOD = """

@@ -6,10 +6,10 @@ from test_spec import rows_of
 
 import jaxbandit
 from experiments import tune
-from experiments.grids import criterion
-from experiments.grids.offered import GRIDS, grid_of
 from experiments.published.scenarios import environment
 from jaxbandit import metrics
+from jaxbandit.command_line.grids import criterion
+from jaxbandit.command_line.grids.offered import GRIDS, grid_of
 
 
 def test_the_truly_better_is_chosen():

@@ -13,9 +13,9 @@ from matplotlib.ticker import NullFormatter
 from experiments.budgets import gaps, problems
 from experiments.budgets.gaps import Played
 from experiments.budgets.limit import limit_of
-from experiments.reports.pictures import frameless, panels
 from jaxbandit import metrics
 from jaxbandit.plotting import curve_style
+from jaxbandit.reports.pictures import frameless, panels
 
 COLUMNS = 4
 ORDER = (*problems.KNOWING, problems.POSTERIOR, problems.OPTIMIST, problems.BOLDER, problems.LAST_SEEN)  # of colours

@@ -9,8 +9,8 @@ import numpy as np
 
 from experiments.budgets import problems
 from experiments.budgets.limit import Limit, limit_of
-from experiments.reports.tables import Row, in_short
 from jaxbandit import Result, metrics
+from jaxbandit.reports.tables import Row, in_short
 
 RESAMPLES = 2000
 NOTHING = 1e-3  # of the bound: a gap that counts as none in the limit

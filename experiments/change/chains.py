@@ -8,9 +8,9 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 from experiments.change.policies import of_chains
-from experiments.reports.pictures import Pictures, frameless, panels
-from experiments.reports.tables import Row, in_short
 from jaxbandit import Result, atlas, metrics, plotting
+from jaxbandit.reports.pictures import Pictures, frameless, panels
+from jaxbandit.reports.tables import Row, in_short
 
 NAMES = {"changing scenario 1": "rested", "changing restless scenario 1": "restless"}
 CHANGES = 4

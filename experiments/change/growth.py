@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from experiments.reports.growth import slope
-from experiments.reports.pictures import Pictures, band, frameless, legend_below, panels
-from experiments.reports.tables import Row
+from experiments.comparisons.growth import slope
 from jaxbandit import KLUCB, UCB1, Policy, Result, Rexp3, TsallisINF, Window, metrics
 from jaxbandit.environments import lower_bound_instance, sinusoid
 from jaxbandit.plotting import curve_style
+from jaxbandit.reports.pictures import Pictures, band, frameless, legend_below, panels
+from jaxbandit.reports.tables import Row
 
 BUDGETS = (1.0, 3.0, 10.0)
 SHORTEST = 50  # rounds in which the largest budget can be spent

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from experiments.change.policies import forgetful
-from experiments.reports.pictures import Pictures, frameless, panels
-from experiments.reports.tables import Row
 from jaxbandit import stress
 from jaxbandit.plotting import curve_style
+from jaxbandit.reports.pictures import Pictures, frameless, panels
+from jaxbandit.reports.tables import Row
 
 CHANGES = (1, 3, 10, 30, 100)
 ARMS, ROUNDS = 3, 10_000

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from experiments.change.policies import discount_of, forgetful, told_the_breaks
-from experiments.reports.pictures import Pictures, frameless, panels
-from experiments.reports.tables import Row
 from jaxbandit import DiscountedThompson, Result, SlidingWindowUCB, atlas, metrics, plotting
+from jaxbandit.reports.pictures import Pictures, frameless, panels
+from jaxbandit.reports.tables import Row
 
 PROBLEMS = ("Besson 1", "Besson 2")
 RUNS, ROUNDS, CHANGES = 1000, 5000, 4  # of the published table

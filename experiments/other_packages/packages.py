@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from experiments.reports.tables import put
+from jaxbandit.reports.tables import put
 
 Job = dict[str, Any]  # as `job_files` describes it
 

@@ -7,9 +7,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.processes import losses, problems
-from experiments.reports.pictures import band, frameless, legend_below, panels
 from jaxbandit import Result
 from jaxbandit.plotting import curve_style
+from jaxbandit.reports.pictures import band, frameless, legend_below, panels
 
 LEAST = 1.0  # regret below it is not drawn
 

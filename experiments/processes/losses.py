@@ -8,10 +8,10 @@ from collections.abc import Mapping
 import numpy as np
 from scipy.stats import binomtest
 
+from experiments.comparisons.growth import decades, linear_runs, slope
 from experiments.processes import problems
-from experiments.reports.growth import decades, linear_runs, slope
-from experiments.reports.tables import Row, in_short, moments
 from jaxbandit import Result, metrics
+from jaxbandit.reports.tables import Row, in_short, moments
 
 FIFTH = 0.2  # of what the best policy collects
 

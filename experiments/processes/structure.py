@@ -9,9 +9,9 @@ import numpy as np
 
 import jaxbandit
 from experiments.processes.problems import IMED_RL, KNOWN, UNNORMALISED
-from experiments.reports.tables import Row, in_short, moments
 from jaxbandit import MarkovArms, Policy, Result, atlas, metrics
 from jaxbandit.environments import DecisionProcess, as_decision_process, decision_process
+from jaxbandit.reports.tables import Row, in_short, moments
 
 MOST_ARMS = 5  # of scenario 1
 FEW = 4  # states

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from experiments.published.phases import phase_rows
 from experiments.published.scenarios import INDEPENDENT, MIXED, SCENARIOS, ZERO, adaptive, all_arms
-from experiments.reports.tables import Row, of_all
-from experiments.reports.verdicts import Claim, judge, judge_equality, judge_savings, saved
 from jaxbandit import Result
+from jaxbandit.reports.tables import Row, of_all
+from jaxbandit.reports.verdicts import Claim, judge, judge_equality, judge_savings, saved
 
 RESAMPLES = 2000
 

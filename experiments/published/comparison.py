@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 import time
 
-from experiments.command_line.experiment import begin, finish, play
-from experiments.command_line.options import Simulation, option
 from experiments.published.claims import CLAIMS
 from experiments.published.scenarios import environment, policies
-from experiments.reports.pictures import Pictures, panels
-from experiments.reports.tables import Tables, filled, final_table, paired_table
-from experiments.reports.verdicts import judge
 from jaxbandit import Result, plotting
+from jaxbandit.command_line.experiment import begin, finish, play
+from jaxbandit.command_line.options import Simulation, option
+from jaxbandit.reports.pictures import Pictures, panels
+from jaxbandit.reports.tables import Tables, filled, final_table, paired_table
+from jaxbandit.reports.verdicts import judge
 
 ABOUT = """
 Prints final regret with its spread (it has heavy tails: a few runs lock on a wrong arm), paired differences, and a

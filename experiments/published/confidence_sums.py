@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import rel_entr
 from scipy.stats import binom
 
-from experiments.reports.tables import Row
+from jaxbandit.reports.tables import Row
 
 SAMPLES, ROUNDS = 1000, 200  # n of the sums over samples of proposition 5, and over rounds
 CASES_5 = [(mean, eps) for mean in (0.1, 0.5, 0.9) for eps in (0.05, 0.2)]

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from experiments.published.phases import draw_phases
 from experiments.published.scenarios import OURS, all_arms, environment
 from experiments.published.slow_arms import draw_constants
-from experiments.reports.pictures import panels
 from jaxbandit import Result, bounds, plotting
+from jaxbandit.reports.pictures import panels
 
 
 class RegretFigure(NamedTuple):

@@ -13,10 +13,10 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
-from experiments.reports.pictures import Pictures, frameless, legend_below, panels
-from experiments.reports.tables import Row
 from jaxbandit import TVKLUCB
 from jaxbandit.plotting import COLOURS
+from jaxbandit.reports.pictures import Pictures, frameless, legend_below, panels
+from jaxbandit.reports.tables import Row
 
 EVEN, RARE = "i.i.d., even", "i.i.d., rare"
 

@@ -15,14 +15,14 @@ from jax import Array
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from experiments.comparisons.growth import decades
 from experiments.published.scenarios import adaptive
-from experiments.reports.growth import decades
-from experiments.reports.pictures import band, frameless, panels
-from experiments.reports.tables import Row, in_short
-from experiments.reports.verdicts import verdict
 from jaxbandit import MarkovArms, Policy, Result, members, metrics
 from jaxbandit.bounds.arms import TOLERANCE
 from jaxbandit.plotting import COLOURS
+from jaxbandit.reports.pictures import band, frameless, panels
+from jaxbandit.reports.tables import Row, in_short
+from jaxbandit.reports.verdicts import verdict
 
 RECORD = "Markovian"  # name of the recorder
 GONE = 1e-3  # a share below this one need not fall

@@ -9,11 +9,11 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.reports.pictures import frameless, panels
-from experiments.reports.tables import Row
 from jaxbandit import MarkovArms, atlas, bounds, two_state
 from jaxbandit.bounds import sample_mean
 from jaxbandit.plotting import COLOURS
+from jaxbandit.reports.pictures import frameless, panels
+from jaxbandit.reports.tables import Row
 
 CONDITION = sample_mean.LEAST_SIGMA
 

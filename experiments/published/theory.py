@@ -6,8 +6,8 @@ import numpy as np
 
 from experiments.published.scenarios import INDEPENDENT, THEOREM, all_arms
 from experiments.published.slow_arms import constants
-from experiments.reports.tables import Row
 from jaxbandit import bounds
+from jaxbandit.reports.tables import Row
 
 
 def judge_bounds() -> list[Row]:

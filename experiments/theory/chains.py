@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from experiments.reports.tables import Row
 from jaxbandit import chains
+from jaxbandit.reports.tables import Row
 
 ROUNDING = 1e-9
 POINTS = 100  # of a line of types

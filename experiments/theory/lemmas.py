@@ -10,7 +10,6 @@ from itertools import product
 
 import numpy as np
 
-from experiments.reports.tables import Row
 from experiments.theory.chains import ROUNDING, cycles, edge, means, perturbed, row
 from experiments.theory.two_states import (
     Chain,
@@ -21,6 +20,7 @@ from experiments.theory.two_states import (
     log_probability,
     types,
 )
+from jaxbandit.reports.tables import Row
 
 ARMS = (Chain(0.7, 0.3), Chain(0.3, 0.5), Chain(0.4, 0.6))  # means 0.7, 0.375, 0.4
 # m of the lemmas, between the best arm's mean and the others'. A type can have the mean 0.55 exactly; the little less

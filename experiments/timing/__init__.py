@@ -1,5 +1,4 @@
-"""How fast it is lives here: the timing of a case, of first answers and of calls, the share of indices that
-are computed, a scalar loop to beat, the machine.
+"""How fast it is: first answers, calls, the share of indices that are computed, and a scalar loop to beat.
 
-`benchmark` takes most of it, a report the machine in words, `peers` the rate of one processor.
+`benchmark` takes all of it.
 """

@@ -9,7 +9,7 @@ from typing import Any
 
 import jaxbandit
 from experiments.published.scenarios import environment, policies
-from experiments.timing.stopwatch import seconds_of
+from jaxbandit.timing.stopwatch import seconds_of
 
 CASES, REPEATS = 200, 20
 RUNS, HORIZON = 10, 1000

@@ -21,7 +21,7 @@ import jax.numpy as jnp
 
 import jaxbandit
 from experiments.published.scenarios import policies
-from experiments.timing.stopwatch import arms_of, seconds_of
+from jaxbandit.timing.stopwatch import arms_of, seconds_of
 
 RUNS, HORIZON = 100, 1000
 YARDSTICK = "plain jit of UCB1"

@@ -1,4 +1,7 @@
-"""Plots of a result: each function draws on an axes and returns it; no global setting is changed."""
+"""Plots of a result: each function draws on an axes and returns it; no global setting is changed.
+
+Pictures of reports take `ticks.plain_numbers`.
+"""
 
 from jaxbandit.plotting.common import COLOURS, MARKERS, curve_style
 from jaxbandit.plotting.curves import plot_batches, plot_distribution, plot_pulls, plot_regret

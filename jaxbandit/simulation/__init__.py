@@ -24,7 +24,8 @@ comes late; `dynamic_regret` adds up regret against the best arms of each round;
 making, and how much memory it needs. A new thing to record is a field of `rounds.Carry`, read in `rounds.recorded`,
 whose shape `asking.tracing` knows; what a user's `record` returns, or an environment's `records`, needs none of these.
 
-Others take `simulate`, `loop.pieces` and `progress` from here, and what the rooms `asking` and `telling` offer.
+Others take `simulate`, `loop.pieces`, `plan.usual_chunk` and `progress` from here, and what the rooms `asking` and
+`telling` offer.
 """
 
 from jaxbandit.simulation.loop import simulate

@@ -1,4 +1,7 @@
-"""Stress tests: mean regret over a space of problems, and a search for the problems on which a policy fails."""
+"""Stress tests: mean regret over a space of problems, and a search for the problems on which a policy fails.
+
+The judge takes `spaces.FAMILIES`, the families of rewards that have a space.
+"""
 
 from jaxbandit.stress.changing_space import PiecewiseSpace
 from jaxbandit.stress.failure_search import Found, worst

@@ -7,7 +7,7 @@ puts all together.
 Sweeps take `request.Request` and `request.check`; the public checks take `contracts.check_contract`,
 `contracts.check_declares`, `contracts.check_task`, `tracing.Size`, `tracing.environment_program` and
 `tracing.policy_program`; the player takes `contracts.check_leaves`, `contracts.check_task` and
-`tracing.EnvironmentShapes`, too.
+`tracing.EnvironmentShapes`, too; the judge takes `user_code.in_words`.
 """
 
 __all__: list[str] = []

@@ -41,7 +41,7 @@ class Grid:
         for choice, chosen in jaxbandit.grid(dict, **self.choices).items():
             entry = _joined(self.name, choice)
             for position, (number, numbers) in enumerate(jaxbandit.grid(dict, **self.numbers).items()):
-                fields = chosen | numbers
+                fields = {**chosen, **numbers}
                 policy = self.policy(**self.fixed, **fields)
                 variants.append(Variant(_joined(entry, number), entry, position, fields, policy))
         return variants
@@ -73,7 +73,7 @@ def make_grid(name: str, policy: type[Policy], table: dict[str, Any], where: str
     >>> {entry: len(variants) for entry, variants in grid.entries().items()}
     {'tv, samples=arm': 2, 'tv, samples=state': 2}
     """
-    fields = {field.name: field for field in dataclasses.fields(policy)}
+    fields = {field.name: field for field in dataclasses.fields(policy)}  # type: ignore[arg-type]
     grid = Grid(name, policy, {}, {}, {})
     for field, given in table.items():
         if field not in fields:

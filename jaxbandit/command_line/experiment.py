@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import jaxbandit
-from experiments.reports.page import Report, write_report
-from experiments.reports.pictures import Pictures, save
-from experiments.reports.tables import Tables, filled, publish, put
 from jaxbandit import Result
+from jaxbandit.reports.page import Report, write_report
+from jaxbandit.reports.pictures import Pictures, save
+from jaxbandit.reports.tables import Tables, publish, put
 from jaxbandit.simulation.asking.request import check
+from jaxbandit.texts import filled
 
 Cases = Mapping[Any, Mapping[str, Any]]
 

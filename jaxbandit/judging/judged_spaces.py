@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from experiments.judging.policy_text import in_users_words
 from jaxbandit import IMEDMC, Environment, Policy, Task, members, stress
 from jaxbandit.base import reward_table
+from jaxbandit.judging.policy_text import in_users_words
 from jaxbandit.simulation.asking.contracts import check_task
 from jaxbandit.simulation.asking.request import check
 from jaxbandit.simulation.telling.fingerprint import fingerprint
@@ -62,7 +62,8 @@ def in_words(space: Any) -> str:
     if getattr(space, "paid", "played") == "all":
         kind = "with two states that all pay, played or not (restless)"
     shape = {name: getattr(space, name) for name in ("arms", "family", "paid") if hasattr(space, name)}
-    default = dataclasses.is_dataclass(space) and type(space)(**shape) == space
+    kind_of_space: Any = type(space)
+    default = dataclasses.is_dataclass(space) and kind_of_space(**shape) == space
     return f"{number} arms {kind}" if kind and default else str(space)
 
 

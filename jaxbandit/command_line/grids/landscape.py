@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -10,9 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 import jaxbandit
-from experiments.grids.policy_grid import Grid
-from experiments.reports.pictures import panels
 from jaxbandit import Result, metrics, plotting
+from jaxbandit.command_line.grids.policy_grid import Grid
+from jaxbandit.reports.pictures import panels
 
 
 def a_panel_each(number: int) -> tuple[Figure, list[Axes]]:
@@ -29,7 +30,10 @@ def lines(grid: Grid, played: list[Result]) -> Figure:
     wide = min(values) > 0 and max(values) >= 8 * min(values)
     figure, axes = a_panel_each(len(played))
     for ax, result in zip(axes, played, strict=True):
-        options = {"parameter": f"{number} of {grid.policy.__name__}", "axis": "log" if wide else "linear"}
+        options: dict[str, Any] = {
+            "parameter": f"{number} of {grid.policy.__name__}",
+            "axis": "log" if wide else "linear",
+        }
         plotting.plot_parameter(result, values, quantiles=(0.5,), ax=ax, **options)
     return figure
 
@@ -38,7 +42,8 @@ def heatmaps(grid: Grid, entry: str, played: list[Result]) -> Figure:
     """Mean and median regret against the grid's two numbers, a column for each scenario."""
     (down, rows), (across, columns) = grid.numbers.items()
     figure, axes = panels(2, len(played), squeeze=False)
-    for (name, statistic), row in zip((("mean", np.mean), ("median", np.median)), axes, strict=True):
+    statistics: dict[str, Any] = {"mean": np.mean, "median": np.median}
+    for (name, statistic), row in zip(statistics.items(), axes, strict=True):
         for ax, result in zip(row, played, strict=True):
             final = metrics.pseudo_regret(result, entry)[0, :, :, -1]
             values = statistic(final, axis=-1).reshape(len(rows), len(columns))
@@ -65,6 +70,6 @@ def framed(grid: Grid, maps: dict[str, tuple[str, np.ndarray]], chosen: int) -> 
         ax.set_xlabel(across)
         i, j = divmod(chosen - 1, len(columns))
         for colour, width in (("white", 4), (plotting.COLOURS[2], 2)) if chosen else ():
-            frame = {"fill": False, "edgecolor": colour, "linewidth": width, "clip_on": False}
+            frame: dict[str, Any] = {"fill": False, "edgecolor": colour, "linewidth": width, "clip_on": False}
             ax.add_patch(Rectangle((j - 0.5, i - 0.5), 1, 1, **frame))
     return figure

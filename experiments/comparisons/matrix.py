@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
-from experiments.reports.pictures import panels
-from experiments.reports.tables import Row
+from jaxbandit.reports.pictures import panels
+from jaxbandit.reports.tables import Row
 
 MOST = 100  # times the least regret, where colours end
 LONGEST = 11  # letters of a word above a column; names with longer ones stand at an angle

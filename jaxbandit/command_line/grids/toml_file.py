@@ -1,4 +1,4 @@
-"""What `experiments.sweep` is asked to play: a TOML file, checked key by key before anything is compiled."""
+"""What a sweep is asked to play: a TOML file, checked key by key before anything is compiled."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+import jax
+
 import jaxbandit
-from experiments.command_line.experiment import check_cases
-from experiments.command_line.options import Simulation
-from experiments.grids.policy_grid import Grid, make_grid
-from experiments.published.scenarios import SCENARIOS, environment
-from jaxbandit import MarkovArms
+from jaxbandit import MarkovArms, atlas
+from jaxbandit.command_line.experiment import check_cases
+from jaxbandit.command_line.grids.policy_grid import Grid, make_grid
+from jaxbandit.command_line.options import Simulation
 from jaxbandit.environments import InitialState
 
 T = TypeVar("T")
@@ -83,7 +84,7 @@ def _tables(contents: dict[str, Any], kind: str) -> dict[str, dict[str, Any]]:
     return tables
 
 
-def _key(where: str, seed: Any) -> jaxbandit.base.Array:
+def _key(where: str, seed: Any) -> jax.Array:
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise ValueError(f"{where}: {seed!r} is not an integer")
     return Simulation(seed=seed).key()
@@ -97,15 +98,16 @@ def _random(
 
 
 def _paper(name: str, *, initial_state: InitialState = 0) -> MarkovArms:
-    return environment(name, initial_state=initial_state)
+    return atlas[name].make(initial_state=initial_state)
 
 
+PAPER = ("scenario 1", "scenario 2", "scenario 3", "scenario 4")
 ENVIRONMENTS: dict[str, Callable[..., MarkovArms]] = {
     "two_state": jaxbandit.two_state,
     "bernoulli": jaxbandit.bernoulli,
     "markov": jaxbandit.markov,
     "random": _random,
-    **{name: partial(_paper, name) for name in SCENARIOS},
+    **{name: partial(_paper, name) for name in PAPER},
 }
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import jax
 
-from experiments.command_line.options import Quick, Simulation, arguments, option
+from jaxbandit.command_line.options import Quick, Simulation, arguments, option
 
 FULL = {"problems": 4, "budget": 4, "number": 2, "runs": 4}  # times what is asked for
 

@@ -12,8 +12,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.reports.tables import put
 from jaxbandit import metrics
+from jaxbandit.reports.tables import put
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from experiments.reports.growth import decades
-from experiments.reports.tables import Row, in_short, moments
+from experiments.comparisons.growth import decades
 from jaxbandit import Result, metrics
+from jaxbandit.reports.tables import Row, in_short, moments
 
 BEST = "best arm, known"  # the label of the policy that plays it
 SHOWN = 3  # decades in the table of the best

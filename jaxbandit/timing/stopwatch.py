@@ -13,8 +13,7 @@ from typing import Any
 import jax
 
 import jaxbandit
-from experiments.published.scenarios import environment
-from jaxbandit import Environment, MarkovArms, Policy
+from jaxbandit import Environment, MarkovArms, Policy, atlas
 from jaxbandit.base import reward_table
 from jaxbandit.simulation.plan import usual_chunk
 
@@ -39,7 +38,7 @@ class Measurement:
 def arms_of(number: int, states: int) -> MarkovArms:
     """Scenario 1 for five arms with two states, scenario 3 for three, else random arms."""
     if number == 5 and states in (2, 3):
-        return environment("scenario 1" if states == 2 else "scenario 3")
+        return atlas["scenario 1" if states == 2 else "scenario 3"].arms
     return jaxbandit.random_arms(jax.random.key(0), arms=number, states=states)
 
 
@@ -53,7 +52,7 @@ def time_case(axis: str, value: str, case: dict[str, Any], seconds: float, scala
     reset_peak()
 
     def timed(horizon: int) -> float:
-        size = {"horizon": horizon, "times": [horizon], "chunk": chunk, "progress": False}
+        size: dict[str, Any] = {"horizon": horizon, "times": [horizon], "chunk": chunk, "progress": False}
         return seconds_of(lambda: jaxbandit.simulate(**case, **size))
 
     first, again = timed(chunk), timed(chunk)

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from experiments.reports.tables import Row
 from jaxbandit import Result, metrics
+from jaxbandit.reports.tables import Row
 
 
 class Claim(NamedTuple):
@@ -77,9 +77,9 @@ def _judged(text: str, where: str, difference: np.ndarray, decide: Callable[[flo
     return {
         "claim": text,
         "paper": where,
-        "mean difference (95%)": interval(s.mean, s.low, s.high),
+        "mean difference (95%)": interval(float(s.mean), float(s.low), float(s.high)),
         "mean's verdict": decide(float(s.low), float(s.high)),
-        "median difference (95%)": interval(s.median, low, high),
+        "median difference (95%)": interval(float(s.median), float(low), float(high)),
         "median's verdict": decide(float(low), float(high)),
     }
 

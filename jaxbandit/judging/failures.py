@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 from matplotlib.figure import Figure
 
-from experiments.judging.spaces import Chapter
-from experiments.reports.pictures import panels
-from experiments.reports.tables import Row, in_short, mean_and_interval
 from jaxbandit import Result, metrics, plotting
+from jaxbandit.judging.judged_spaces import Chapter
+from jaxbandit.reports.pictures import panels
+from jaxbandit.reports.tables import Row, in_short, mean_and_interval
 from jaxbandit.stress import Found
 
 TESTED = "the policy"  # what `stress.worst` calls it

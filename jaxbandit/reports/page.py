@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from matplotlib.figure import Figure
 
-from experiments.reports.pictures import write_numbers
-from experiments.reports.tables import Row, Tables, put, text
+from jaxbandit.reports.pictures import write_numbers
+from jaxbandit.reports.tables import Row, Tables, put, text
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #222; max-width: 74rem; margin: 2rem auto; padding: 0 1rem; }

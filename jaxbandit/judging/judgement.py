@@ -6,13 +6,13 @@ import dataclasses
 
 import numpy as np
 
-from experiments.judging import failures
-from experiments.judging.failures import Failures
-from experiments.judging.spaces import Chapter, middle
-from experiments.reports.tables import Row
-from experiments.reports.verdicts import interval
 from jaxbandit import Policy, Result
+from jaxbandit.judging import failures
+from jaxbandit.judging.failures import Failures
+from jaxbandit.judging.judged_spaces import Chapter, middle
 from jaxbandit.members import declares
+from jaxbandit.reports.tables import Row
+from jaxbandit.reports.verdicts import interval
 from jaxbandit.stress import Survey
 
 MOST = 5  # problems named in a sentence
@@ -73,7 +73,10 @@ class Judgement:
         beaten = [row for row in rows if row["times the least"] != "" and float(row["more: 95% low"]) > 0]
         if beaten:
             worst = max(beaten, key=lambda row: float(row["times the least"]))
-            more = interval(*(worst[name] for name in ("more than the least", "more: 95% low", "more: 95% high")))
+            value, low, high = (
+                float(worst[name]) for name in ("more than the least", "more: 95% low", "more: 95% high")
+            )
+            more = interval(value, low, high)
             times = f"{worst['times the least']:,.1f} times the regret of {worst['by']}"
             sentence += f" At worst it has {times} ({worst['problem']}: {more} more)."
         shares = {str(row["problem"]): float(row["linear share"]) for row in rows if row["linear share"] != ""}

@@ -9,12 +9,12 @@ import jax
 import numpy as np
 
 import jaxbandit
-from experiments.judging.comparison import standing
-from experiments.judging.spaces import affordable, digest, not_played
-from experiments.reports.tables import Row, mean_and_interval, moments
 from jaxbandit import Environment, Policy, Result, atlas, bounds, members, metrics, stress
 from jaxbandit.base import reward_table
+from jaxbandit.judging.judged_spaces import affordable, digest, not_played
+from jaxbandit.judging.standings import standing
 from jaxbandit.members import declares
+from jaxbandit.reports.tables import Row, mean_and_interval, moments
 
 # problems in which plays of an arm that is not the best one may be right
 NOT_LINEAR = ("restless", "observed", "changing", "rotting")
@@ -35,7 +35,7 @@ def plays_of(name: str) -> int:
 
 def panel_of(arms: Environment, horizon: int, plays: int = 1) -> dict[str, Policy]:
     """The policies that others are compared with on these arms; where all arms pay, one of them knows the chains."""
-    panel: dict[str, Policy]
+    panel: dict[str, Any]
     if declares(arms).paid == "all":
         known = jaxbandit.Whittle.of(arms) if declares(arms).problem == "observed" else jaxbandit.Myopic.of(arms)
         panel = {"Uniform": jaxbandit.Uniform(), f"{type(known).__name__}, chains known": known}

@@ -10,11 +10,11 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 
-from experiments.judging import failures
-from experiments.judging.judgement import Judgement
-from experiments.reports import page
-from experiments.reports.pictures import Pictures
-from experiments.reports.tables import Row, Tables, mean_and_interval
+from jaxbandit.judging import failures
+from jaxbandit.judging.judgement import Judgement
+from jaxbandit.reports import page
+from jaxbandit.reports.pictures import Pictures
+from jaxbandit.reports.tables import Row, Tables, mean_and_interval
 from jaxbandit.stress import Survey
 
 NAMED = (

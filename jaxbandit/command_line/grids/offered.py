@@ -6,7 +6,7 @@ import tomllib
 from typing import Any
 
 import jaxbandit
-from experiments.grids.policy_grid import NONE, Grid, make_grid
+from jaxbandit.command_line.grids.policy_grid import NONE, Grid, make_grid
 
 EXPLORATION = [NONE, 0, 1, 3]
 GRIDS: dict[str, dict[str, list[Any]]] = {

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 
 import jaxbandit
-from experiments.command_line.experiment import play
-from experiments.judging import atlas_card
-from experiments.judging.atlas_card import Cases
-from experiments.judging.failures import Failures
-from experiments.judging.judgement import Judgement
-from experiments.judging.policy_text import in_users_words
-from experiments.judging.settings import Settings
-from experiments.judging.spaces import Chapter, affordable, digest, middle, relabelled
-from experiments.reports.tables import Row
-from experiments.timing.stopwatch import time_case
 from jaxbandit import UCB1, Environment, Policy, Result, Uniform, stress, testing
+from jaxbandit.command_line.experiment import play
+from jaxbandit.judging import atlas_card
+from jaxbandit.judging.atlas_card import Cases
+from jaxbandit.judging.failures import Failures
+from jaxbandit.judging.judge_options import Settings
+from jaxbandit.judging.judged_spaces import Chapter, affordable, digest, middle, relabelled
+from jaxbandit.judging.judgement import Judgement
+from jaxbandit.judging.policy_text import in_users_words
+from jaxbandit.reports.tables import Row
+from jaxbandit.timing.stopwatch import time_case
 
 RUNS = 48  # of each problem of a space
 TIMED_RUNS, TIMED_SECONDS = 1000, 1.0
@@ -44,7 +44,8 @@ def judge(
       parts: of `chapters`.
       planned, left_out: of `cases`.
     """
-    worst: list[tuple[Failures, Result]] | None = [] if importlib.util.find_spec("cmaes") else None
+    found: list[tuple[Failures, Result]] = []
+    worst = found if importlib.util.find_spec("cmaes") else None
     if parts and worst is None:
         print('no search for the worst problems: it needs the package cmaes (pip install -e ".[search]")', flush=True)
     timed: list[Row] = []
@@ -69,13 +70,18 @@ def judge(
     surveys = []
     for part in parts:
         print(f"{asked.problems} random problems: {part.title}", flush=True)
-        size = {"problems": asked.problems, "runs": RUNS, "horizon": part.horizon, "key": asked.key(SPACE)}
+        size: dict[str, Any] = {
+            "problems": asked.problems,
+            "runs": RUNS,
+            "horizon": part.horizon,
+            "key": asked.key(SPACE),
+        }
         place = folder / "spaces" / part.identity(part.policies)
         surveys.append((part, stress.over(part.space, part.policies, panel=_panel(part), folder=place, **size)))
     for part in parts if worst is not None else []:
         for label in part.policies:
             print(f"search for the worst of {label}: {part.title}", flush=True)
-            worst.append(_worst(label, part, policies, asked, folder))
+            found.append(_worst(label, part, policies, asked, folder))
     return Judgement(policies, asked.horizon, asked.runs, contracts, cards, left_out, surveys, worst, timed)
 
 
@@ -125,7 +131,7 @@ def _worst(
     )
     if not worst or any(problem.stopped for problem in worst):
         raise KeyboardInterrupt
-    case = {"scenarios": {f"problem {number}": problem.arms for number, problem in enumerate(worst, 1)}}
+    case: dict[str, Any] = {"scenarios": {f"problem {number}": problem.arms for number, problem in enumerate(worst, 1)}}
     case |= {"policies": part.policies | panel, "horizon": part.horizon, "runs": asked.runs, "key": asked.key(PICTURES)}
     name = f"worst of {label}, {digest(case)}"
     return Failures(label, part, worst), jaxbandit.sweep({name: case}, folder / "counts")[name]

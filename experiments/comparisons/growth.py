@@ -10,10 +10,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.reports.pictures import frameless, panels
-from experiments.reports.tables import Row, in_short
 from jaxbandit import Result, metrics
 from jaxbandit.plotting import curve_style
+from jaxbandit.reports.pictures import frameless, panels
+from jaxbandit.reports.tables import Row, in_short
 
 RESAMPLES = 2000
 FIRST = 100  # where the first decade of a picture begins

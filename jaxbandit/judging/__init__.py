@@ -1,0 +1,7 @@
+"""What judging a policy is made of: the policy from text, the arms that it plays, what is measured there, the page.
+
+A file each has the named problems, the space and the worst problems; `playing` also checks the contract and times the
+policies, and `standings` says which of them the runs tell apart. Then come what all of it says in words, and the page.
+"""
+
+__all__: list[str] = []
