@@ -173,18 +173,18 @@ def test_a_prior_for_each_arm_is_that_of_a_policy_with_one_prior(make):
             state = policy.update(state, feedback)
         return policy.scores(key, state, jnp.int32(4))[0]
 
-    several = scores(make(VALUES))
+    several = scores(make(jnp.array(VALUES)))
     for k, value in enumerate(VALUES):
         np.testing.assert_array_equal(several[k], scores(make(value))[k])
     reordered = scores(in_order(make(np.array(VALUES)), order))
-    np.testing.assert_array_equal(reordered, scores(make([0.5, 3.0, 1.0])))
+    np.testing.assert_array_equal(reordered, scores(make(jnp.array([0.5, 3.0, 1.0]))))
 
 
 def test_rows_of_restless_arms_with_a_prior_for_each_arm():
     """The same of `PosteriorWhittle`; and a prior of another number of arms, or out of range, is refused."""
     seen, words = nothing_seen(jnp.array([[0.0, 1.0]] * 3)), jnp.array([3, 4], jnp.uint32)
     draw = jax.jit(lambda prior: PosteriorWhittle(prior=prior).draw(seen, words))
-    drawn = draw(jnp.array(VALUES))
+    drawn = draw(VALUES)
     for k, value in enumerate(VALUES):
         np.testing.assert_array_equal(drawn[k], draw(value)[k])
     arms = bernoulli([0.5, 0.4, 0.3])

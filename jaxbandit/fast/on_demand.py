@@ -1,4 +1,4 @@
-"""An expensive function, computed only for the entries of a batch that need it."""
+"""What `over_runs` does in a way of its own: an expensive function where it is needed, and reads of long tables."""
 
 from __future__ import annotations
 
