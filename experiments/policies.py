@@ -2,10 +2,10 @@
 
 The problems are Bernoulli arms, easy and hard to tell apart, Gaussian, Poisson and exponential arms, and the paper's
 scenario 1, whose chains are not independent. Policies that know the rewards' family are told which it is; those that
-tell an arm's states apart play where there are any. Prints and writes (CSV) final regret in every problem, the share of
-runs whose regret is linear and the mean of the worst 5 % of runs, and of each policy how many times the least regret it
-pays at worst; draws all of it as one table of colours. Ctrl-C keeps what is done, and the same command continues; runs
-may grow.
+need rewards in [0, 1], or tell an arm's states apart, play where rewards are such. Prints and writes (CSV) final regret
+in every problem, the share of runs whose regret is linear and the mean of the worst 5 % of runs, and of each policy how
+many times the least regret it pays at worst; draws all of it as one table of colours. Ctrl-C keeps what is done, and
+the same command continues; runs may grow.
 """
 
 from __future__ import annotations
@@ -63,8 +63,12 @@ def on_means(family: Family | None, horizon: int) -> dict[str, dict[str, Policy]
 
 
 def on_states() -> dict[str, dict[str, Policy]]:
-    """Policies that tell an arm's states apart, by kind."""
+    """Policies that need rewards in [0, 1] or tell an arm's states apart, by kind."""
     return {
+        "for rewards in [0, 1]": {
+            "UCB1-Tuned": jaxbandit.UCB1Tuned(),
+            "UCB-V": jaxbandit.UCBV(),
+        },
         "for finitely many rewards": {
             "DMED": jaxbandit.DMED(),
             "DMED, log n": jaxbandit.DMED(plus=False),

@@ -25,6 +25,7 @@ class KnownArms(NamedTuple):
       paid: the arms that pay, "played" or "all".
       emission: [K, S, G], probability of each symbol in each state; None if states are shown.
       steps: rounds of an episode; None without episodes.
+      passive_reward: [K, S], reward of the new state of an arm that is not played, if all pay; None for `reward`.
     """
 
     transition: np.ndarray
@@ -37,6 +38,7 @@ class KnownArms(NamedTuple):
     paid: Paid = "played"
     emission: np.ndarray | None = None
     steps: int | None = None
+    passive_reward: np.ndarray | None = None
 
     @property
     def uncontrolled(self) -> bool:
@@ -59,11 +61,13 @@ class KnownArms(NamedTuple):
         cost: ArrayLike = 0.0,
         paid: Paid = "played",
         emission: ArrayLike | None = None,
+        passive_reward: ArrayLike | None = None,
     ) -> KnownArms:
         """Arms with these laws, whose rewards depend on the new state, or on the symbol that it shows.
 
         Args:
           passive: [S, S] or [K, S, S].
+          passive_reward: [K, S]; needs paid="all".
 
         >>> rows, wait = [[[0.1, 0.9], [0.1, 0.9]]] * 2, [[0.9, 0.1], [0.3, 0.7]]
         >>> arms = KnownArms.of(rows, wait, [[0, 1]] * 2, [[1, 0]] * 2, cost=0.2, paid="all")
@@ -76,5 +80,8 @@ class KnownArms(NamedTuple):
         worth = pays if shows is None else np.einsum("ksg,kg->ks", shows, pays)  # of a new state
         costs = np.asarray(cost, float) if np.ndim(cost) else float(np.asarray(cost))
         earned = np.einsum("kst,kt->ks", rows, worth) - np.broadcast_to(costs, len(rows))[:, None]
-        kept = np.einsum("kst,kt->ks", wait, worth) if paid == "all" else np.zeros_like(earned)
-        return cls(rows, wait, earned, kept, pays, np.asarray(initial, float), costs, paid, shows)
+        unplayed = None if passive_reward is None else np.asarray(passive_reward, float)
+        keeps = worth if unplayed is None else unplayed
+        kept = np.einsum("kst,kt->ks", wait, keeps) if paid == "all" else np.zeros_like(earned)
+        first = np.asarray(initial, float)
+        return cls(rows, wait, earned, kept, pays, first, costs, paid, shows, passive_reward=unplayed)

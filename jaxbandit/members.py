@@ -143,6 +143,11 @@ def passive(environment: Any) -> Any:
     return getattr(environment, "passive", None)
 
 
+def passive_reward(environment: Any) -> Any:
+    """What arms that are not played pay, [K, S], where all arms pay; None for what those that are played do."""
+    return getattr(environment, "passive_reward", None)
+
+
 def family(environment: Any, otherwise: Any = None) -> Any:
     """The one-parameter family of the arms' rewards, or `otherwise`."""
     return getattr(environment, "family", otherwise)

@@ -18,25 +18,34 @@ CIRCULAR = (-1, 0, 0, 1)
 COST = [0.1, 0.3, 0.2]
 
 
-def random_arms(arms=3, states=3, seed=0, cost=COST, **options):
+def random_arms(arms=3, states=3, seed=0, by_action=False, **options):
+    """Random rows and rewards; `by_action` other rewards for arms that are not played."""
     random = np.random.default_rng(seed)
     rows = [random.dirichlet(np.ones(states), (arms, states)) for _ in range(2)]
-    return restless(rows[0], random.random((arms, states)), rows[1], paid="all", cost=cost, **options)
+    rewards = random.random((2, arms, states))
+    kept = rewards[1] if by_action else None
+    return restless(rows[0], rewards[0], rows[1], paid="all", cost=COST, passive_reward=kept, **options)
+
+
+def kept_by(arms):
+    """What arms pay that are not played, [K, S]."""
+    return arms.reward if arms.passive_reward is None else arms.passive_reward
 
 
 def circular(arms, **options):
     return restless([CIRCLE.T] * arms, CIRCULAR, [CIRCLE] * arms, paid="all", observed=True, **options)
 
 
-SEEN, UNSEEN = random_arms(observed=True), random_arms()
+SEEN, BOTH, UNSEEN = random_arms(observed=True), random_arms(observed=True, by_action=True), random_arms(by_action=True)
 
 
-def test_what_is_collected_is_what_a_loop_adds_up():
+@pytest.mark.parametrize("arms", [SEEN, BOTH], ids=["alike", "by-action"])
+def test_what_is_collected_is_what_a_loop_adds_up(arms):
     """Every arm's state in every round, less what the plays cost, from the paths of the same arms when few pay."""
-    played = SEEN.arms  # the same arms and draws, of which those played pay
+    played = arms.arms  # the same arms and draws, of which those played pay
     asked = {"runs": 7, "horizon": 60, "times": np.arange(1, 61), "plays": 2, "progress": False}
     path = {"record": {"path": lambda arms, policy, t: getattr(arms, "arms", arms).states}}
-    result = simulate(SEEN, {"u": Uniform()}, **asked, **path)
+    result = simulate(arms, {"u": Uniform()}, **asked, **path)
     other = simulate(played, {"u": Uniform()}, **asked, **path)
     np.testing.assert_array_equal(result.visits["u"], other.visits["u"])  # plays are counted as ever
     states = result.recorded["path"]["u"][0, 0]  # [run, time, K]
@@ -44,9 +53,18 @@ def test_what_is_collected_is_what_a_loop_adds_up():
     plays = np.diff(result.visits["u"][0, 0].sum(-1), axis=1, prepend=0)
     collected = np.zeros(states.shape[:2])
     for run, t in itertools.product(*map(range, collected.shape)):
-        collected[run, t] = sum(SEEN.reward[k, states[run, t, k]] - plays[run, t, k] * COST[k] for k in range(3))
-    lost = np.arange(1, 61) * SEEN.comparator(2) - collected.cumsum(1)
+        for k, (state, play) in enumerate(zip(states[run, t], plays[run, t], strict=True)):
+            collected[run, t] += arms.reward[k, state] - COST[k] if play else kept_by(arms)[k, state]
+    lost = np.arange(1, 61) * arms.comparator(2) - collected.cumsum(1)
     np.testing.assert_allclose(metrics.regret(result, "u")[0, 0], lost, atol=1e-9)
+    # with the least reward of a round, by all states and sets of arms
+    rounds = itertools.product(itertools.product(range(3), repeat=3), itertools.combinations(range(3), 2))
+    least = min(
+        sum(arms.reward[k, s[k]] - COST[k] if k in chosen else kept_by(arms)[k, s[k]] for k in range(3))
+        for s, chosen in rounds
+    )
+    share = (lost[:, -1] - lost[:, 29]) / (30 * (arms.comparator(2) - least))
+    assert metrics.linear_share(result, "u", np.sort(share)[2:4].mean()) == pytest.approx(4 / 7)
     assert metrics.regret_name(result) == "regret against the best policy"
     assert metrics.regret_name(other) == "realised regret"
 
@@ -54,6 +72,7 @@ def test_what_is_collected_is_what_a_loop_adds_up():
 def best_gain(arms, plays, sweeps=4000):
     """By value iteration over joint states and sets of arms, in float64, nothing shared with the library."""
     active, passive, reward, cost = map(np.asarray, (arms.transition, arms.passive, arms.reward, arms.cost))
+    kept = kept_by(arms)
     count, states = reward.shape
     every = list(itertools.product(range(states), repeat=count))
     moves, paid = [], []
@@ -61,7 +80,8 @@ def best_gain(arms, plays, sweeps=4000):
         rows = [active[k] if k in played else passive[k] for k in range(count)]
         moves.append([[np.prod([rows[k][s[k], n[k]] for k in range(count)]) for n in every] for s in every])
         spent = sum(cost[k] for k in played)
-        paid.append([sum(rows[k][s[k]] @ reward[k] for k in range(count)) - spent for s in every])
+        pays = [reward[k] if k in played else kept[k] for k in range(count)]
+        paid.append([sum(rows[k][s[k]] @ pays[k] for k in range(count)) - spent for s in every])
     moves, paid = np.array(moves), np.array(paid)
     values = np.zeros(len(every))
     for _ in range(sweeps):
@@ -71,15 +91,17 @@ def best_gain(arms, plays, sweeps=4000):
     return change.mean()
 
 
-@pytest.mark.parametrize("plays", [1, 2])
-def test_the_comparator_is_the_best_gain_of_all_arms_together(plays):
-    gain = best_gain(SEEN, plays)
-    assert SEEN.comparator(plays) == pytest.approx(gain, abs=1e-10)
-    assert as_decision_process(SEEN, plays=plays).comparator(1) == pytest.approx(gain, abs=1e-10)
-    earned, kept = (np.einsum("kst,kt->ks", rows, SEEN.reward) for rows in (SEEN.transition, SEEN.passive))
+@pytest.mark.parametrize(("arms", "plays"), [(SEEN, 1), (SEEN, 2), (BOTH, 1)], ids=["1", "2", "by-action"])
+def test_the_comparator_is_the_best_gain_of_all_arms_together(arms, plays):
+    gain = best_gain(arms, plays)
+    assert arms.comparator(plays) == pytest.approx(gain, abs=1e-10)
+    assert as_decision_process(arms, plays=plays).comparator(1) == pytest.approx(gain, abs=1e-10)
+    rows = arms.transition, arms.passive
+    earned, kept = (np.einsum("kst,kt->ks", *pair) for pair in zip(rows, (arms.reward, kept_by(arms)), strict=True))
     earned = earned - np.array(COST)[:, None]
-    bound = indices.relaxation(SEEN.transition, SEEN.passive, earned, plays, passive_reward=kept, paid="present")
+    bound = indices.relaxation(*rows, earned, plays, passive_reward=kept, paid="present")
     assert gain < bound.value < gain + 0.1
+    assert arms.relaxation(plays).value == pytest.approx(bound.value, abs=1e-12)
 
 
 def test_what_regret_is_measured_against_is_said():
@@ -111,9 +133,14 @@ def test_the_contract_notices_wrong_stays():
 
 
 def test_whittle_of_arms_that_all_pay_is_known_for_circles():
-    """The published indices (Avrachenkov and Borkar 2022): -1/2, 1/2, 1, -1; a cost lowers an arm's by itself."""
+    """The published indices (Avrachenkov and Borkar 2022): -1/2, 1/2, 1, -1; a cost lowers an arm's by itself.
+
+    So does a reward of that size for arms that are not played.
+    """
     dear = Whittle.of(circular(2, cost=[0.25, 0.0])).indices
     np.testing.assert_allclose(dear, [[-0.75, 0.25, 0.75, -1.25], [-0.5, 0.5, 1, -1]], atol=1e-12)
+    rest = Whittle.of(circular(2, passive_reward=[CIRCULAR, np.add(CIRCULAR, 0.25)])).indices
+    np.testing.assert_allclose(rest, dear[::-1], atol=1e-12)
 
 
 def test_lp_priority_plays_where_the_relaxation_does():
@@ -130,7 +157,7 @@ def test_lp_priority_plays_where_the_relaxation_does():
 
 
 def test_myopic_is_what_one_round_gains():
-    """b P r - b P0 r - cost, in NumPy, of states seen and of beliefs after two rounds without a play."""
+    """b P r - b P0 r0 - cost, in NumPy, of states seen and of beliefs after two rounds without a play."""
     policy = Myopic.of(UNSEEN)
     state = policy.init(jnp.asarray(UNSEEN.reward, float))
     for t in (1, 2):
@@ -138,7 +165,11 @@ def test_myopic_is_what_one_round_gains():
         state = policy.update(state, feedback)
     beliefs = [UNSEEN.initial[k] @ np.linalg.matrix_power(UNSEEN.passive[k], 2) for k in range(3)]
     beliefs[0] = np.eye(3)[1]
-    gains = np.einsum("ks,kst,kt->k", beliefs, UNSEEN.transition - UNSEEN.passive, UNSEEN.reward) - COST
+    earned, kept = (
+        np.einsum("ks,kst,kt->k", beliefs, rows, pays)
+        for rows, pays in ((UNSEEN.transition, UNSEEN.reward), (UNSEEN.passive, UNSEEN.passive_reward))
+    )
+    gains = earned - kept - COST
     np.testing.assert_allclose(policy.scores(None, state, 3)[0], gains, atol=1e-6)
 
 
@@ -164,7 +195,7 @@ def test_the_index_of_what_was_seen_last_against_value_iteration():
         subsidy, values = table[k, s, n - 1] + COST[k], np.zeros((4, ages))
         for _ in range(400):
             plays = laws @ active @ reward + discount * laws @ active @ values[:3, 0]
-            waits = subsidy + laws @ passive @ reward + discount * values[:, older]
+            waits = subsidy + laws @ passive @ arms.passive_reward[k] + discount * values[:, older]
             values = np.maximum(plays, waits)
         np.testing.assert_allclose(plays[s, n - 1], waits[s, n - 1], atol=1e-9)
 
@@ -201,6 +232,12 @@ REFUSED = [
     (lambda: restless(ROWS, CIRCULAR, cost=0.1), r'cost: 0.1 with paid="played"'),
     (lambda: restless(ROWS, CIRCULAR, paid="all", cost=[1, 2]), r"cost: shape \(2,\) is neither a number nor \[K\]"),
     (lambda: restless(ROWS, CIRCULAR, paid="all"), 'passive: missing with paid="all"'),
+    (lambda: restless(ROWS, CIRCULAR, ROWS, passive_reward=CIRCULAR), 'passive_reward: with paid="played"'),
+    (
+        lambda: restless(ROWS, CIRCULAR, ROWS, paid="all", passive_reward=[1]),
+        r"passive_reward: shape \(1,\) is neither",
+    ),
+    (lambda: restless(ROWS, [1] * 4, ROWS, paid="all", passive_reward=[2] * 4), "reward: every state of every arm"),
     (lambda: SEEN.comparator(3), "plays: 3 of 3 arms that all pay"),
     (lambda: SEEN.comparator_name(0), "plays: 0 of 3 arms that all pay"),
     (lambda: LPPriority.of(SEEN, 3), "plays: 3 is not among the integers from 1 to 2"),
@@ -214,6 +251,9 @@ REFUSED = [
         (lambda arms=arms, policy=policy, plays=plays: simulate(arms, {"p": policy}, plays=plays, **ASKED), message)
         for arms, policy, plays, message in (
             (SEEN, PosteriorWhittle(cost=0.3), 1, r"cost: 0.3, and in .* a play costs \[0.1, 0.3, 0.2\]; give that"),
+            (BOTH, PosteriorWhittle.of(BOTH), 1, "PosteriorWhittle: knows one reward of each state"),
+            (BOTH, Myopic(BOTH.transition, BOTH.initial, paid="all"), 1, "Myopic: knows one reward of each state"),
+            (BOTH, Whittle.of(SEEN), 1, "made for other arms than those of .*, which differ in passive_reward"),
             (SEEN, LPPriority.of(SEEN, 1), 2, "plays: the indices are for 1 plays a round, and 2"),
             (SEEN, Myopic.of(SEEN.arms), 1, "Myopic: assumes that the arms that are played pay; in"),
             (SEEN, Myopic(SEEN.transition, SEEN.initial, paid="all", cost=[1, 2]), 1, r"cost: shape \(2,\) is neither"),

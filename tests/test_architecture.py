@@ -82,7 +82,7 @@ BELOW = {
         for line in """\
 fast: extremes slow_paths random_bits jaxprs elementary comparisons batching on_demand compilation
 indices: index_arguments elimination beta_priors start value subsidy relaxed record_rounds mixture
-decision_processes: evaluation best reaching
+decision_processes: evaluation best discounting reaching
 confidence: bernoulli family row chain
 confidence/row: arithmetic tilt scaled_problem ball stationary_mean
 confidence/chain: interior_point interior_point_three_states starting_points row_divergence_three_states \
@@ -139,16 +139,18 @@ DOORS = {
     "thresholds",
     "confidence": "Solver chain_likelihood_ratio chain_mean chain_mean_upper family_upper kl_ball_max "
     "kl_bound kl_lower kl_upper stationary_mean_lower stationary_mean_upper",
-    "decision_processes": "Episodes Kind LongRun Structure diameter episodes hitting_times long_run optimal structure",
+    "decision_processes": "DiscountedValues Episodes Kind LongRun Structure diameter discounted episodes hitting_times "
+    "long_run optimal structure",
     "divergences": "DISTANCES Distance bernoulli_kl farthest jensen_shannon kl log_p_value squared_hellinger "
     "threshold total_variation",
     "environments": "RestlessFit fit_restless "
     "AllPayingArms ChangingArms ChangingMarkovArms CollidingArms CostlyArms DecisionProcess EXAMPLE "
     "FamilyFit Fit FullInformation HiddenArms "
-    "IndependentArms InitialState LowerBoundArms MarkovArms RestartingArms RestlessArms as_decision_process bernoulli "
-    "beta changing_markov colliding costly decision_process exponential exponential_family fit "
-    "fit_exponential_family full_information gaussian grid "
-    "hidden lower_bound_instance markov piecewise poisson random_arms random_decision_process restarting restless "
+    "IndependentArms InitialState LowerBoundArms MarkovArms RandomWalkArms RestartingArms RestlessArms "
+    "as_decision_process bernoulli beta changing_markov colliding costly decision_process exponential "
+    "exponential_family fit fit_exponential_family full_information gaussian grid "
+    "hidden lower_bound_instance markov piecewise poisson random_arms random_decision_process random_walk restarting "
+    "restless "
     "rewards_table riverswim sinusoid two_state uniform",
     "delays": "Delays geometric table uniform",
     "families": "Bernoulli Exponential Family Gaussian Poisson TabledChains TwoStateChains chain_family",
@@ -160,7 +162,7 @@ DOORS = {
     "paired_difference pseudo_regret realised_regret regret regret_name summary",
     "named_problems": "Atlas NamedProblem atlas",
     "plotting": "COLOURS curve_style plot_batches plot_distribution plot_heatmap plot_history plot_parameter "
-    "plot_pulls plot_regret",
+    "plot_best_arm_share plot_pulls plot_regret",
     "policies": "DecentralisedDSEE MixtureKLUCB PrimalDualBwK RatioKLUCB "
     "IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle "
     "ALL Boltzmann CUSUM DMED DSEE EpsilonGreedy ExploreThenCommit GLR IMED IMEDMC KLUCB KLUCBMC MOSS MUCB RCA TVKLUCB "

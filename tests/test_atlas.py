@@ -42,6 +42,9 @@ BERNOULLI = {
     "easy Bernoulli": (0.9, 0.6, 0.5, 0.4, 0.3),
     "hard Bernoulli": (0.5, 0.48, 0.48, 0.48, 0.48),
     "wide Bernoulli": (0.9, 0.7, 0.5, 0.3, 0.1),
+    **{"Auer 1": (0.9, 0.6), "Auer 2": (0.9, 0.8), "Auer 3": (0.55, 0.45), "Auer 11": (0.9, *[0.6] * 9)},
+    "Auer 12": (0.9, 0.8, 0.8, 0.8, 0.7, 0.7, 0.7, 0.6, 0.6, 0.6),
+    **{"Auer 13": (0.9, *[0.8] * 9), "Auer 14": (0.55, *[0.45] * 9)},
     "rare Bernoulli": (0.1, 0.05, 0.05, 0.05, 0.02, 0.02, 0.02, 0.01, 0.01, 0.01),
 }
 FALLING = (0.5, 0.4, 0.3, 0.2, 0.1)
@@ -58,6 +61,10 @@ CHANGING = {  # where levels begin, in how many rounds, and the levels
     "Besson 2": ([1001, 2001, 3001, 4001], 5000, "459 547 635 723 811"),
     "Besson 3": ([1001, 2001, 3001], 4000, "129 491 512 223"),
     "Besson 4": ([1001, 1251, 1501, 1751], 2000, "159 341 532 743 152"),
+}
+WALKS = {  # start, step, reward, part kept, centre, first spread: of 10 and 4 arms
+    "Sutton and Barto, drift": (0, 0.01, 1, 1, 0, 0, 10),
+    "Daw": (50, 2.8, 4, 0.9836, 50, math.sqrt(2.8**2 / (1 - 0.9836**2)), 4),
 }
 DRIFTING = ["Besbes, whole", "Besbes, first third", "Besbes, lower bound", "never in turn", "Besson 5"]
 SWIMS = {  # probabilities of the right action (up, down, up from the first, down from the last), rewards, S, slip
@@ -98,7 +105,15 @@ MIXED = {  # the arms that are independent
     "scenario 3, best i.i.d.": ("scenario 3", [4]),
     "scenario 3, others i.i.d.": ("scenario 3", [0, 1, 2, 3]),
 }
-OTHERS = ["machines 10", "channels", "i.i.d. scenario 3", "hidden cycles", "restarting scenario 1", "four rooms"]
+OTHERS = [
+    "sure or even",
+    "machines 10",
+    "channels",
+    "i.i.d. scenario 3",
+    "hidden cycles",
+    "restarting scenario 1",
+    "four rooms",
+]
 
 
 def rows(name: str) -> np.ndarray:
@@ -117,7 +132,7 @@ def law(moves: np.ndarray) -> np.ndarray:
 
 def test_every_entry_is_written_out_here():
     known = [*TWO_STATES, *THREE_STATES, *BERNOULLI, *NO_TABLE, *GENERATORS, *RESTLESS, *HIDDEN, *OTHERS]
-    known += [*CHANGING, *DRIFTING, *TURNING, *SWIMS, *BUDGETS, *MIXED]
+    known += [*CHANGING, *WALKS, *DRIFTING, *TURNING, *SWIMS, *BUDGETS, *MIXED]
     assert sorted(known) == sorted(atlas) and len(known) == len(atlas)
 
 
@@ -136,6 +151,12 @@ def test_independent_rewards_of_three_values():
     np.testing.assert_allclose(arms.transition, expected, rtol=1e-9)
     np.testing.assert_array_equal(arms.reward, [[0, 0.5, 1]] * 5)
     np.testing.assert_array_equal(atlas["i.i.d. scenario 3"].make(initial_state=2).initial[:, 2], 1)
+
+
+def test_an_arm_that_never_varies():
+    arms = atlas["sure or even"].arms
+    np.testing.assert_array_equal(arms.transition, np.full((2, 2, 2), 0.5))
+    np.testing.assert_array_equal(arms.reward, [[0, 1], [0.495, 0.495]])
 
 
 @pytest.mark.parametrize("name", MIXED)
@@ -246,6 +267,15 @@ def test_drift_and_a_table():
     for label in result.labels:  # the last arm pays in 80 of 100 rounds, never when it is its turn
         assert result.visits[label][0, 0, 0, 0, :, 1].tolist() == [0] * 5
         assert metrics.regret(result, label).item() == pytest.approx(80)
+
+
+@pytest.mark.parametrize("name", WALKS)
+def test_walks(name):
+    start, step, reward, kept, centre, spread, count = WALKS[name]
+    arms = atlas[name].arms
+    fields = arms.start, arms.diffusion, arms.deviation, arms.rate, arms.centre, arms.spread
+    for field, expected in zip(fields, (start, step, reward, 1 - kept, centre, spread), strict=True):
+        np.testing.assert_allclose(field, [expected] * count, rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", TURNING)

@@ -2,12 +2,13 @@
 
 import itertools
 
+import mpmath as mp
 import numpy as np
 import pytest
 from scipy.optimize import linprog
 
 from jaxbandit import chains
-from jaxbandit.decision_processes import diameter, episodes, hitting_times, long_run, optimal, structure
+from jaxbandit.decision_processes import diameter, discounted, episodes, hitting_times, long_run, optimal, structure
 from jaxbandit.environments import riverswim
 
 OSBAND = {"up": 0.35, "down": 0.05, "up_first": 0.6, "down_last": 0.4}
@@ -215,3 +216,36 @@ def test_a_gain_that_takes_long_to_come_to():
     result = optimal(moves, [[0.5, 1.0], [0.0, 1.0]])
     assert result.policy[0] == 1 and result.gain.tolist() == [1, 1]
     np.testing.assert_allclose(result.bias, [-1e6, 0], rtol=1e-9)
+
+
+def test_discounted_values_against_all_policies():
+    """Processes of every kind; each value is the largest of all policies, which a linear solve in float64 gives."""
+    for seed in CASES[:10]:
+        moves, reward = random_process(seed)
+        every = np.arange(moves.shape[1])
+        values = [
+            np.linalg.solve(np.eye(len(every)) - 0.9 * moves[policy, every], reward[policy, every])
+            for policy in all_policies(moves)
+        ]
+        best = discounted(moves, reward, 0.9)
+        np.testing.assert_allclose(best.values, np.max(values, axis=0), rtol=1e-12)
+        for policy, value in [(best.policy, best.values), *zip(all_policies(moves), values, strict=True)][:5]:
+            np.testing.assert_allclose(discounted(moves, reward, 0.9, policy).values, value, rtol=1e-12)
+
+
+def test_discounted_values_close_to_no_discount():
+    """Of the river in which the right action is best: a solve with 40 digits, and costs, which are negative."""
+    process, discount = riverswim(**SWIMS[1][0]), 1 - 2.0**-30
+    states = process.reward.shape[1]
+    for paid in (process.reward, process.reward - 1):
+        best = discounted(process.transition, paid, discount)
+        with mp.workdps(40):
+            rows = mp.matrix(process.transition[1].tolist())
+            for s in range(states):  # which sum up to 1 with 40 digits, too
+                rows[s, s] = 1 - mp.fsum(rows[s, n] for n in range(states) if n != s)
+            matrix = mp.eye(states) - mp.mpf(discount) * rows
+            exact = mp.lu_solve(matrix, mp.matrix(paid[1].tolist()))
+        assert best.policy.tolist() == [1] * states
+        np.testing.assert_allclose(best.values, np.array(exact.tolist(), float)[:, 0], rtol=1e-13)
+    with pytest.raises(ValueError, match="policy: action 2; there are 2"):
+        discounted(process.transition, process.reward, 0.9, [2] * states)

@@ -14,7 +14,8 @@ from jaxbandit import environments
 from jaxbandit.live import gymnasium_env, play
 
 CALLED, ALONE = [[[0.2, 0.8], [0.1, 0.9]]] * 3, [[[0.9, 0.1], [0.4, 0.6]]] * 3
-ALL_PAY = environments.restless(CALLED, (0, 1), ALONE, observed=True, paid="all", cost=0.25)
+KEPT = np.array([0.5, 2.0])  # what states pay if their arm is not played
+ALL_PAY = environments.restless(CALLED, (0, 1), ALONE, observed=True, paid="all", cost=0.25, passive_reward=KEPT)
 ARMS = {
     "rested": (jaxbandit.two_state([0.5, 0.4], [0.4, 0.5]), 1),
     "two plays": (environments.restless(CALLED, (0, 0.5), ALONE), 2),
@@ -51,7 +52,7 @@ def test_rewards_are_those_of_the_arms(name):
         state, feedback = step(key, state, np.array(order, np.int32), np.int32(t))
         expected = feedback.rewards.sum()
         if name == "all pay":
-            expected = (feedback.shown == 1).sum() - 0.25 * plays
+            expected += KEPT[np.delete(feedback.shown, order)].sum() - 0.25 * plays
         np.testing.assert_allclose(reward, expected, rtol=1e-6)
         np.testing.assert_allclose(observation["rewards"][order], feedback.rewards, rtol=1e-6)
         assert info["arms"].tolist() == order and (terminated, truncated) == (False, t == 8)

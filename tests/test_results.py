@@ -121,6 +121,7 @@ def test_a_stopped_result_says_so_everywhere(result, tmp_path):
     for draw, asked in (
         (plotting.plot_regret, {}),
         (plotting.plot_pulls, {"label": "u"}),
+        (plotting.plot_best_arm_share, {}),
         (plotting.plot_distribution, {}),
         (plotting.plot_batches, {"label": "u", "batch": 5}),
         (plotting.plot_parameter, {"values": [1.0, 2.0], "labels": ["kl"]}),
@@ -135,6 +136,7 @@ def test_metrics_against_loops(result):
     for label, variants in (("kl", 2), ("u", 1)):
         regret, realised = metrics.pseudo_regret(result, label), metrics.realised_regret(result, label)
         share, linear = metrics.best_share(result, label), metrics.linear_share(result, label)
+        recent = metrics.best_share(result, label, recent=True)
         assert regret.dtype == np.float64 and regret.shape == (2, variants, 30, 4)
         for c, v in np.ndindex(2, variants):
             stuck = 0
@@ -146,6 +148,10 @@ def test_metrics_against_loops(result):
                     reward = sum(counts[k, s] * pays[s] for k in range(3) for s in range(2))
                     assert abs(realised[c, v, r, i] - (t * means.max() - reward)) < 1e-10
                     assert share[c, v, r, i] == counts[0].sum() / t
+                    before, since = (
+                        (result.visits[label][c, v, r, i - 1], (0, 10, 90, 110)[i]) if i else (0 * counts, 0)
+                    )
+                    assert recent[c, v, r, i] == (counts[0].sum() - before[0].sum()) / (t - since)
                 half = result.visits[label][c, v, r, 3] - result.visits[label][c, v, r, 1]
                 stuck += half[1:].sum() >= 0.1 * 110
             assert linear[c, v] == stuck / 30
@@ -221,6 +227,11 @@ def test_pictures(result):
     np.testing.assert_array_equal(ax.lines[2].get_ydata(), metrics.pseudo_regret(result, "kl")[0, 1].mean(0))
     ax = plotting.plot_pulls(result, "kl", ax=axes[1])
     np.testing.assert_array_equal(ax.lines[2].get_ydata(), result.visits["kl"][0, 0].sum(-1).mean(0)[:, 2])
+    for cumulative in (False, True):
+        ax = plotting.plot_best_arm_share(result, ["u"], cumulative=cumulative, ax=plt.figure().add_subplot())
+        share = metrics.best_share(result, "u", recent=not cumulative)[0, 0]
+        np.testing.assert_array_equal(ax.lines[0].get_xydata().T, [result.times, share.mean(0)])
+        assert ax.get_ylim()[0] == 0 and ax.get_ylabel().startswith("plays of the best arm")
     ax = plotting.plot_distribution(result, ax=axes[2])
     np.testing.assert_array_equal(ax.lines[0].get_xdata(), np.sort(regret[:, -1]))
     shares = dict(zip(*(line[::-1] for line in ax.lines[0].get_data())))  # the first share of a regret is the last here

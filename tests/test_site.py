@@ -80,7 +80,7 @@ def test_the_atlas_is_shown_whole(tmp_path):
 
 
 def test_sources_are_listed_in_full():
-    name, year = r"(?:Van )?[A-Z][\w-]+", r"(?:19|20)\d\d"
+    name, year = r"(?:Van |O')?[A-Z][\w-]+", r"(?:19|20)\d\d"
     names = rf"{name}(?:(?:, | and ){name})*(?: et al\.)?"
     listed = re.findall(rf"^- \*\*({names} {year})\*\*", (DOCS / "references.md").read_text(), re.MULTILINE)
     assert listed == sorted(set(listed))

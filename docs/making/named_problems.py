@@ -8,7 +8,7 @@ from typing import Any
 import jaxbandit
 from docs.making.docstrings import escape, words
 from docs.making.measured import table
-from jaxbandit import decision_processes
+from jaxbandit import decision_processes, members
 from jaxbandit.members import declares
 
 
@@ -47,6 +47,8 @@ def _numbers(arms: Any, plays: int) -> dict[str, str]:
     if declares(arms).paid == "all":
         seen = "all states" if arms.observed else "arms played"
         return {"states": str(arms.reward.shape[1]), "seen": seen, "bound": f"{arms.comparator(plays):.4g}"}
+    if declares(arms).problem == "changing" and members.breaks(arms) is None:
+        return {"breaks": "every round", "variation": "random"}
     if declares(arms).problem == "changing":
         variation = f"{arms.variation:.3g}" if arms.variation < 1000 else f"{arms.variation:,.0f}"
         return {"breaks": f"{len(arms.breaks):,}", "variation": variation}

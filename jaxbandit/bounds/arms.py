@@ -77,12 +77,13 @@ class TwoState(NamedTuple):
 
 
 def check_environment(environment: MarkovEnvironment) -> None:
-    """Raise ValueError unless it is an environment.
-
-    Raises:
-      ValueError: it is something else.
-    """
+    """Raise ValueError unless it is an environment of rested arms."""
     has("environment", environment, "an environment", "reward", "means")
+    if declares(environment).problem != "rested":
+        raise ValueError(
+            f"environment: {type(environment).__name__} has {declares(environment).problem} arms; the bounds are for "
+            "rested arms whose states are seen"
+        )
 
 
 def gaps(environment: MarkovEnvironment) -> np.ndarray:
@@ -118,11 +119,6 @@ def rounds(times: ArrayLike) -> np.ndarray:
 def transitions(environment: MarkovEnvironment) -> np.ndarray:
     """The transitions [K, S, S]."""
     check_environment(environment)
-    if declares(environment).problem != "rested":
-        raise ValueError(
-            f"environment: {type(environment).__name__} has {declares(environment).problem} arms; the bounds are for "
-            "rested arms whose states are seen"
-        )
     if members.transition(environment) is None:
         raise ValueError(f"environment: {type(environment).__name__} has no transition matrices; give Markov arms")
     return stochastic("environment", environment.transition, EXACT)

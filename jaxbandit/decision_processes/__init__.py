@@ -1,19 +1,22 @@
-"""Finite Markov decision processes in float64 NumPy: best policies in the long run and in episodes, hitting times.
+"""Finite Markov decision processes in float64 NumPy: best policies, hitting times.
 
 `transition` [A, S, S] has a matrix for each action, and `reward` [A, S] is paid by the state left. A policy is an
 action for each state, [S]. States need not communicate. The room imports nothing about bandits.
 """
 
 from jaxbandit.decision_processes.best import Episodes, episodes, optimal
+from jaxbandit.decision_processes.discounting import DiscountedValues, discounted
 from jaxbandit.decision_processes.evaluation import LongRun, long_run
 from jaxbandit.decision_processes.reaching import Kind, Structure, diameter, hitting_times, structure
 
 __all__ = [
+    "DiscountedValues",
     "Episodes",
     "Kind",
     "LongRun",
     "Structure",
     "diameter",
+    "discounted",
     "episodes",
     "hitting_times",
     "long_run",

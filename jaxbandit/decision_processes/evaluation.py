@@ -13,6 +13,7 @@ from jaxbandit.base import described
 
 MOVES = Numbers("[A, S, S]", 0, 1, law=True, kind=np.float64)
 PAID = Numbers("[A, S]", kind=np.float64)
+ACTIONS = Numbers("[S]", 0, kind=np.int64)
 
 
 @described
@@ -35,7 +36,7 @@ class LongRun(NamedTuple):
         return float(np.ptp(self.bias))
 
 
-@accepts(transition=MOVES, reward=PAID, policy=Numbers("[S]", 0, kind=np.int64))
+@accepts(transition=MOVES, reward=PAID, policy=ACTIONS)
 def long_run(transition: ArrayLike, reward: ArrayLike, policy: ArrayLike) -> LongRun:
     """Gain and bias of a policy: g = P* r and h = (I - P + P*)^-1 (r - g), also with several recurrent classes.
 
@@ -56,9 +57,8 @@ def long_run(transition: ArrayLike, reward: ArrayLike, policy: ArrayLike) -> Lon
     >>> long_run(moves, [[0.0, 1.0], [0.2, 0.0]], [0, 0]).gain.round(6).tolist()
     [0.555556, 0.555556]
     """
-    moves, paid, policy = np.asarray(transition), np.asarray(reward), np.asarray(policy, np.int64)
-    if policy.max() >= len(moves):
-        raise ValueError(f"policy: action {policy.max()}; there are {len(moves)}, numbered from 0")
+    moves, paid = np.asarray(transition), np.asarray(reward)
+    policy = actions_of(policy, len(moves))
     every = np.arange(len(policy))
     rows, rewards = moves[policy, every], paid[policy, every]
     classes = chains.recurrent_classes(rows)
@@ -77,6 +77,14 @@ def long_run(transition: ArrayLike, reward: ArrayLike, policy: ArrayLike) -> Lon
     sums = until(rows, ends, np.stack([rewards - least, gain - least], axis=1))
     bias = sums[:, 0] - sums[:, 1]
     return LongRun(gain, bias - share @ (laws @ bias), policy)
+
+
+def actions_of(policy: ArrayLike, count: int) -> np.ndarray:
+    """The actions [S] int64 of a policy, each of which is one of `count`."""
+    actions = np.asarray(policy, np.int64)
+    if actions.max() >= count:
+        raise ValueError(f"policy: action {actions.max()}; there are {count}, numbered from 0")
+    return actions
 
 
 def until(rows: np.ndarray, ends: np.ndarray, amounts: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ from jaxbandit.environments.changing.changing_arms import ChangingArms, piecewis
 from jaxbandit.environments.changing.changing_chains import ChangingMarkovArms, changing_markov
 from jaxbandit.environments.changing.full_information import FullInformation, full_information
 from jaxbandit.environments.changing.lower_bound_arms import LowerBoundArms, lower_bound_instance
+from jaxbandit.environments.changing.random_walk_arms import RandomWalkArms, random_walk
 from jaxbandit.environments.independent.independent_arms import (
     IndependentArms,
     beta,
@@ -57,6 +58,7 @@ __all__ = [
     "InitialState",
     "LowerBoundArms",
     "MarkovArms",
+    "RandomWalkArms",
     "RestlessArms",
     "RestlessFit",
     "RestartingArms",
@@ -82,6 +84,7 @@ __all__ = [
     "poisson",
     "random_arms",
     "random_decision_process",
+    "random_walk",
     "restless",
     "restarting",
     "rewards_table",

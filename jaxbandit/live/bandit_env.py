@@ -11,6 +11,7 @@ import numpy as np
 from gymnasium import spaces
 from jax import Array
 
+from jaxbandit import members
 from jaxbandit.base import Feedback, State, Task
 from jaxbandit.members import declares
 from jaxbandit.selection import top_arms
@@ -42,6 +43,8 @@ class BanditEnv(gymnasium.Env):  # type: ignore[misc]
         self._arms, self._plays, self._horizon = arms, plays, horizon
         self._table = task.reward
         self._cost = np.asarray(arms.cost) if declares(arms).paid == "all" else None
+        kept = members.passive_reward(arms)
+        self._kept = self._table if kept is None else np.asarray(kept, float)
         number, self._states = self._table.shape
         low, high = task.reward_range
         self.action_space = spaces.Discrete(number) if plays == 1 else spaces.Box(-1.0, 1.0, (number,), np.float32)
@@ -80,7 +83,8 @@ class BanditEnv(gymnasium.Env):  # type: ignore[misc]
         if self._cost is None:
             reward = float(feedback.rewards.sum())
         else:
-            reward = float(((stays - self._stays) * self._table).sum() - self._cost[played].sum())
+            more = (self._table - self._kept)[played, feedback.states] - self._cost[played]
+            reward = float(((stays - self._stays) * self._kept).sum() + more.sum())
             self._stays = stays
         info = {"arms": played, "states": feedback.states, "rewards": feedback.rewards}
         return self._observation(), reward, False, self._t >= self._horizon, info

@@ -51,6 +51,8 @@ class Counts(Protocol):
     def comparator_name(self) -> str | None: ...  # what the environment calls it
     @property
     def cost(self) -> np.ndarray | None: ...  # [scenario, arm], of a play where all arms pay, as "stays" count
+    @property
+    def passive_reward(self) -> np.ndarray | None: ...  # [scenario, arm, state], of arms not played; None for `reward`
 
 
 def kind(result: Counts) -> Kind:
@@ -60,8 +62,8 @@ def kind(result: Counts) -> Kind:
 
 def check_result(result: Counts) -> None:
     """Raise ValueError unless the result has what metrics need."""
-    parts = "visits", "times", "means", "reward", "plays", "problem", "comparator", "comparator_name", "cost"
-    has("result", result, "a result of simulate", *parts)
+    parts = "visits times means reward plays problem comparator comparator_name cost passive_reward"
+    has("result", result, "a result of simulate", *parts.split())
 
 
 def check_label(result: Counts, label: str, argument: str = "label") -> None:
@@ -100,12 +102,22 @@ def plays_of(result: Counts, label: str) -> np.ndarray:
     return visits_of(result, label).sum(-1, dtype=np.int64)
 
 
+def kept_reward(result: Counts) -> np.ndarray:
+    """What the new state of an arm that is not played pays where all arms pay, [scenario, arm, state]."""
+    return result.reward if result.passive_reward is None else result.passive_reward
+
+
+def gain_of_plays(result: Counts, cost: np.ndarray) -> np.ndarray:
+    """What a play that leads to a state pays more than the state itself, less its cost, [scenario, arm, state]."""
+    return result.reward - kept_reward(result) - cost[:, :, None]
+
+
 def collected(result: Counts, label: str) -> np.ndarray:
     """All rewards up to the recorded rounds, less what plays cost: [scenario, variant, run, time]."""
     visits = visits_of(result, label)
     if not result.reward.size:
         return result.recorded["rewards"][label].sum(-1)
     if result.cost is not None:
-        rewards = np.einsum("cvrtks,cks->cvrt", result.recorded["stays"][label], result.reward)
-        return rewards - np.einsum("cvrtks,ck->cvrt", visits, result.cost)
+        rewards = np.einsum("cvrtks,cks->cvrt", result.recorded["stays"][label], kept_reward(result))
+        return rewards + np.einsum("cvrtks,cks->cvrt", visits, gain_of_plays(result, result.cost))
     return np.einsum("cvrtks,cks->cvrt", visits, result.reward)

@@ -4,8 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from jaxbandit.arguments import number
-from jaxbandit.metrics.counts import Counts, check_best_arm, check_label, check_result, collected, plays_of, visits_of
+from jaxbandit.arguments import number, truth
+from jaxbandit.metrics.counts import (
+    Counts,
+    check_best_arm,
+    check_label,
+    check_result,
+    collected,
+    gain_of_plays,
+    kept_reward,
+    plays_of,
+    visits_of,
+)
 from jaxbandit.metrics.regrets import realised_regret
 
 
@@ -16,8 +26,13 @@ def best_arms(result: Counts) -> np.ndarray:
     return result.means >= np.sort(result.means, axis=1)[:, -result.plays, None] - rounding
 
 
-def best_share(result: Counts, label: str) -> np.ndarray:
+def best_share(result: Counts, label: str, recent: bool = False) -> np.ndarray:
     """Share of all plays that went to one of the M best arms, in [0, 1], float64 [scenario, variant, run, time].
+
+    Args:
+      result: of `simulate`.
+      label: of a policy.
+      recent: count the plays since the recorded round before, instead of all plays so far.
 
     Raises:
       ValueError: there is no such label, or no recorded round; the arms change, rot, are actions of a decision process,
@@ -32,7 +47,10 @@ def best_share(result: Counts, label: str) -> np.ndarray:
     check_label(result, label)
     check_best_arm(result, "best_share")
     best = np.einsum("cvrtk,ck->cvrt", plays_of(result, label), best_arms(result).astype(float))
-    return best / (result.times * result.plays)
+    rounds = result.times
+    if truth("recent", recent):
+        best, rounds = np.diff(best, axis=-1, prepend=0), np.diff(rounds, prepend=0)
+    return best / (rounds * result.plays)
 
 
 def linear_share(result: Counts, label: str, threshold: float = 0.1) -> np.ndarray:
@@ -73,7 +91,9 @@ def _least(result: Counts) -> np.ndarray | None:
     if result.problem in ("decision process", "colliding"):
         return result.reward.min((1, 2)) * result.plays
     if result.cost is not None:
-        return result.reward.min(2).sum(1) - np.sort(result.cost, axis=1)[:, -result.plays :].sum(1)
+        kept = kept_reward(result).min(2)
+        of_plays = (kept_reward(result) + gain_of_plays(result, result.cost)).min(2) - kept
+        return kept.sum(1) + np.sort(of_plays, axis=1)[:, : result.plays].sum(1)
     return None
 
 

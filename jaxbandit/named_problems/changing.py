@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from jaxbandit.environments import ChangingArms, LowerBoundArms, MarkovArms, lower_bound_instance, sinusoid
+from jaxbandit.environments import (
+    ChangingArms,
+    LowerBoundArms,
+    MarkovArms,
+    RandomWalkArms,
+    lower_bound_instance,
+    random_walk,
+    sinusoid,
+)
 from jaxbandit.named_problems.look_up import NamedProblem
 from jaxbandit.named_problems.named_arms import adversarial_last_arm, in_segments, rotating
 
@@ -75,6 +83,20 @@ def problems(first: Callable[..., MarkovArms]) -> list[NamedProblem]:
         ),
         *[_of_the_thesis(number) for number in LEVELS],
         NamedProblem(
+            "Sutton and Barto, drift",
+            partial(random_walk, [0.0] * 10, 0.01),
+            "Sutton and Barto 2018, exercise 2.5, for 10,000 rounds (read as others quote it).",
+            "Ten arms that begin equal and drift apart by random walks: sample means are soon of long ago.",
+        ),
+        NamedProblem(
+            "Daw",
+            _daw,
+            "Daw, O'Doherty, Dayan, Seymour and Dolan 2006, supplementary methods, 300 rounds (the description of the "
+            "task was read). There payoffs are rounded to 1 to 100; that walks begin in their stationary law is this "
+            "project's.",
+            "Four arms that drift around a common centre, as people were made to play them.",
+        ),
+        NamedProblem(
             "never in turn",
             partial(adversarial_last_arm, 5),
             "This project, for `experiments.adversary`; the idea is folklore.",
@@ -116,6 +138,12 @@ def _of_the_thesis(number: int) -> NamedProblem:
 
 def _drifting(until: float, horizon: int = 10_000) -> ChangingArms:
     return sinusoid(horizon, 3.0, until=until)
+
+
+def _daw() -> RandomWalkArms:
+    decay, diffusion = 0.9836, 2.8
+    spread = diffusion / (1 - decay**2) ** 0.5
+    return random_walk([50.0] * 4, diffusion, 4.0, decay=decay, centre=50.0, spread=spread)
 
 
 def _lower_bound(horizon: int = 10_000) -> LowerBoundArms:

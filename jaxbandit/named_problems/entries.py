@@ -6,7 +6,16 @@ from collections.abc import Callable
 from functools import partial
 from typing import Literal
 
-from jaxbandit.environments import MarkovArms, bernoulli, exponential, exponential_family, gaussian, poisson, two_state
+from jaxbandit.environments import (
+    MarkovArms,
+    bernoulli,
+    exponential,
+    exponential_family,
+    gaussian,
+    markov,
+    poisson,
+    two_state,
+)
 from jaxbandit.named_problems import budgets, changing, processes
 from jaxbandit.named_problems.look_up import Atlas, NamedProblem
 from jaxbandit.named_problems.named_arms import (
@@ -44,6 +53,16 @@ SCENARIOS: dict[str, Callable[..., MarkovArms]] = {
         p20=[0.006, 0.005, 0.004, 0.003, 0.2],
         p21=[0.001, 0.002, 0.004, 0.005, 0.6],
     ),
+}
+
+AUER: dict[int, tuple[list[float], str]] = {
+    1: ([0.9, 0.6], "Two independent arms that are easy to tell apart."),
+    2: ([0.9, 0.8], "Two independent arms that pay often: their variances are small."),
+    3: ([0.55, 0.45], "Two independent arms with the gap of Auer 2 and nearly the largest variance."),
+    11: ([0.9, *[0.6] * 9], "Ten independent arms, nine of them alike and easy to tell from the best."),
+    12: ([0.9, *[0.8] * 3, *[0.7] * 3, *[0.6] * 3], "Ten independent arms in four classes."),
+    13: ([0.9, *[0.8] * 9], "Ten independent arms that pay often, nine of them alike."),
+    14: ([0.55, *[0.45] * 9], "Ten independent arms, nine of them alike, with nearly the largest variance."),
 }
 
 TENTH = partial(slowed, SCENARIOS["scenario 1"], 0.1)
@@ -136,6 +155,22 @@ def _independent() -> list[NamedProblem]:
             partial(bernoulli, [0.1, 0.05, 0.05, 0.05, 0.02, 0.02, 0.02, 0.01, 0.01, 0.01]),
             "Garivier and Cappe 2011, COLT: ten arms with low rewards.",
             "Ten independent arms that seldom pay: bounds not made for small means are far too wide.",
+        ),
+        *[
+            NamedProblem(
+                f"Auer {number}",
+                partial(bernoulli, means),
+                f"Auer, Cesa-Bianchi and Fischer 2002, section 4, distribution {number}, for 100,000 rounds (not "
+                "opened: the numbers are those on which others' copies agree).",
+                purpose,
+            )
+            for number, (means, purpose) in AUER.items()
+        ],
+        NamedProblem(
+            "sure or even",
+            partial(markov, [[[0.5, 0.5], [0.5, 0.5]]] * 2, [[0.0, 1.0], [0.495, 0.495]]),
+            "This project's numbers, after simulations of Audibert, Munos and Szepesvari 2009, which were not opened.",
+            "An even chance of 1 against a sure .495: what is it worth to see that one arm never varies?",
         ),
         NamedProblem(
             "Gaussian",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import matplotlib.pyplot as plt
@@ -37,7 +37,7 @@ class Curve(NamedTuple):
     """A variant of a policy in a scenario, and how every plot of a result draws it."""
 
     name: str
-    regret: np.ndarray  # [R, T], `metrics.regret`
+    values: np.ndarray  # [R, T], of a metric, `metrics.regret` unless another one is asked for
     style: dict[str, Any]
 
 
@@ -62,17 +62,27 @@ def apart(place: float) -> dict[str, Any]:
     return {"markevery": (0.12 * place, 0.12)}  # shares of the diagonal of the axes
 
 
-def curves_of(result: Result, labels: str | Sequence[str] | None, scenario: int, variant: int | None) -> list[Curve]:
-    """A curve for each variant of the policies, or for one variant; variants of a policy are shades of its colour."""
+def curves_of(
+    result: Result,
+    labels: str | Sequence[str] | None,
+    scenario: int,
+    variant: int | None,
+    of: Callable[[Result, str], np.ndarray] = metrics.regret,
+) -> list[Curve]:
+    """A curve for each variant of the policies, or for one variant; variants of a policy are shades of its colour.
+
+    Args:
+      of: the metric, of a result and a label, [scenario, variant, run, time].
+    """
     curves = []
     for label in labels_of(result, labels):
         count, number = result.visits[label].shape[1], result.labels.index(label)
-        regret = metrics.regret(result, label)[scenario]
+        values = of(result, label)[scenario]
         for v in range(count) if variant is None else [variant_of(result, label, variant)]:
             style = curve_style(number) | apart(number / len(COLOURS) % 1 if count == 1 else v / count)
             if count > 1:
                 style["color"] = _shade(style["color"], v / (count - 1))
-            curves.append(Curve(name_of(result, label, v), regret[v], style))
+            curves.append(Curve(name_of(result, label, v), values[v], style))
     return curves
 
 

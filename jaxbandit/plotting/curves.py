@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -104,6 +105,43 @@ def plot_regret(
     ax.set_xlabel("round t")
     ax.set_ylabel(metrics.regret_name(result) + (" / log t" if normalised else ""))
     return finish(ax, result, title_of(result, scenario, quantiles))
+
+
+def plot_best_arm_share(
+    result: Result,
+    labels: str | Sequence[str] | None = None,
+    *,
+    scenario: int | str = 0,
+    variant: int | None = None,
+    cumulative: bool = False,
+    ax: Axes | None = None,
+) -> Axes:
+    """Mean share of plays that go to one of the M best arms (`metrics.best_share`), with its 95 % interval.
+
+    Args:
+      result: of `simulate`.
+      labels: of one policy or a list; all by default.
+      scenario: its name, or its position.
+      variant: position on this axis, the same for every policy that has several; by default each is a curve of its own.
+      cumulative: of all plays so far, instead of those since the recorded round before.
+      ax: drawn on; by default the current axes if nothing is on them, else those of a new figure.
+
+    Raises:
+      ValueError: there is no such label or variant, nothing is recorded, or no arm is the best in every round.
+    """
+    scenario, recent = scenario_of(result, scenario), not truth("cumulative", cumulative)
+    curves = curves_of(result, labels, scenario, variant, partial(metrics.best_share, recent=recent))
+    ax = axes_of(ax)
+    for name, share, style in curves:
+        mean, low, high = metrics.summary(share.T)[:3]
+        ax.plot(result.times, mean, **style, label=name)
+        ax.fill_between(result.times, *np.clip([low, high], 0, 1), color=style["color"], alpha=0.2, linewidth=0)
+    decades(ax, "x")
+    ax.set_xlim(max(1, result.times[0]), result.times[-1])
+    ax.set_ylim(0, 1.02)
+    ax.set_xlabel("round t")
+    ax.set_ylabel(f"plays of the best arm{'s' * (result.plays > 1)}" + ", of all so far" * (not recent))
+    return finish(ax, result, title_of(result, scenario, ()))
 
 
 def plot_pulls(

@@ -20,7 +20,8 @@ from jaxbandit.interruption import CtrlC
 Result = Any  # a `Result`, whose file imports this one
 VERSION = 1  # of the file; the package reads the files that it writes, and no other
 NAMED = ("horizon", "rounds", "plays", "fingerprint", "provenance", "problem", "comparator_name")  # in the header
-ARRAYS, OPTIONAL = ("times", "means", "reward"), ("comparator", "cost")  # not every result has the latter
+ARRAYS = ("times", "means", "reward")
+OPTIONAL = ("comparator", "cost", "passive_reward")  # not every result has them
 
 
 def file_name(path: str | os.PathLike[str]) -> Path:

@@ -40,6 +40,7 @@ class Result:
     comparator: np.ndarray | None = None
     comparator_name: str | None = None
     cost: np.ndarray | None = None  # [scenario, arm], of a play, where all arms pay, played or not
+    passive_reward: np.ndarray | None = None  # [scenario, arm, state], of arms that are not played; None for `reward`
 
     @property
     def labels(self) -> tuple[str, ...]:

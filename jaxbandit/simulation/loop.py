@@ -228,6 +228,7 @@ def pieces(
                 comparator=request.comparator,
                 comparator_name=request.comparator_name,
                 cost=request.cost,
+                passive_reward=request.passive_reward,
                 horizon=request.horizon,
                 rounds=played,
                 plays=request.plays,

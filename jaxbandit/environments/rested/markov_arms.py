@@ -218,12 +218,18 @@ def recurrent(transition: ArrayLike) -> np.ndarray:
 
 def rewards_of(reward: ArrayLike, arms: int, states: int) -> np.ndarray:
     """Return the reward of each state of each arm, [K, S] in float64."""
-    rewards = finite("reward", reward)
-    if rewards.shape not in ((states,), (arms, states)):
-        raise ValueError(f"reward: shape {rewards.shape} is neither [S] = ({states},) nor [K, S] = ({arms}, {states})")
+    rewards = of_states("reward", reward, arms, states)
     if rewards.min() == rewards.max():
         raise ValueError(f"reward: every state of every arm pays {rewards.min()}, and every arm is optimal")
-    return np.broadcast_to(rewards, (arms, states)).copy()
+    return rewards
+
+
+def of_states(name: str, values: ArrayLike, arms: int, states: int) -> np.ndarray:
+    """Return one number for each state of each arm, [K, S] in float64, from [S] or [K, S]."""
+    table = finite(name, values)
+    if table.shape not in ((states,), (arms, states)):
+        raise ValueError(f"{name}: shape {table.shape} is neither [S] = ({states},) nor [K, S] = ({arms}, {states})")
+    return np.broadcast_to(table, (arms, states)).copy()
 
 
 def initial_thresholds(law: np.ndarray) -> np.ndarray:

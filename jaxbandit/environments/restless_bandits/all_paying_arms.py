@@ -32,9 +32,10 @@ class AllPayingArms:
     """Restless arms that pay for their states whether they are played or not; a play changes how an arm moves.
 
     In every round arm k moves from s to s' ~ transition[k, s, .] if it is played, else by passive[k, s, .], and pays
-    reward[k, s']; a play costs cost[k]. So M plays a round are a budget, to be spent on the arms whose states gain most
-    by it. The number of rounds after which each arm was in each state is recorded as "stays" [K, S]; with the counts of
-    plays it gives the reward collected exactly. A recorded round of a run therefore takes 8 K S bytes, not 4 K S.
+    reward[k, s']; a play costs cost[k]. With a `passive_reward` an arm that is not played pays passive_reward[k, s']
+    instead. So M plays a round are a budget, to be spent on the arms whose states gain most by it. The number of rounds
+    after which each arm was in each state is recorded as "stays" [K, S]; with the counts of plays it gives the reward
+    collected exactly. A recorded round of a run therefore takes 8 K S bytes, not 4 K S.
 
     The player sees the states of the arms it plays, or of all arms with `observed`. `Feedback.rewards` are the rewards
     of the arms played.
@@ -45,11 +46,12 @@ class AllPayingArms:
 
     Build it with `restless(.., paid="all")`, which checks its arguments.
 
-    Fields: `arms`, from which all draws come, and `cost` [K].
+    Fields: `arms`, from which all draws come, `cost` [K], and `passive_reward` [K, S], None for `reward`.
     """
 
     arms: RestlessArms
     cost: np.ndarray | Array
+    passive_reward: np.ndarray | Array | None = None
 
     @property
     def declares(self) -> Declares:
@@ -63,7 +65,7 @@ class AllPayingArms:
 
     @property
     def reward(self) -> np.ndarray | Array:
-        """[K, S], what each state of each arm pays."""
+        """[K, S], what each state of each arm pays, if `passive_reward` is not None of an arm that is played."""
         return self.arms.reward
 
     @property
@@ -88,7 +90,7 @@ class AllPayingArms:
     def known(self) -> KnownArms:
         """The laws and rewards that a planner needs."""
         laws = self.transition, self.passive, self.reward, self.initial
-        return KnownArms.of(*laws, cost=self.cost, paid="all")
+        return KnownArms.of(*laws, cost=self.cost, paid="all", passive_reward=self.passive_reward)
 
     def validate(self, task: Task) -> None:
         """Raise ValueError if all arms are played, which leaves no choice."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Literal, get_args, overload
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike
 from jaxbandit import chains
 from jaxbandit.arguments import choice, excerpt, finite, truth
 from jaxbandit.base import Paid
-from jaxbandit.environments.rested.markov_arms import InitialState, markov
+from jaxbandit.environments.rested.markov_arms import InitialState, MarkovArms, markov, of_states, recurrent
 from jaxbandit.environments.restless_bandits.all_paying_arms import AllPayingArms
 from jaxbandit.environments.restless_bandits.restless_arms import RestlessArms
 from jaxbandit.probabilities import stochastic
@@ -38,6 +39,7 @@ def restless(
     observed: bool = False,
     paid: Literal["all"],
     cost: ArrayLike = 0.0,
+    passive_reward: ArrayLike | None = None,
 ) -> AllPayingArms: ...
 
 
@@ -50,12 +52,13 @@ def restless(
     observed: bool = False,
     paid: Paid = "played",
     cost: ArrayLike = 0.0,
+    passive_reward: ArrayLike | None = None,
 ) -> RestlessArms | AllPayingArms:
     """Restless arms from their active and passive transition laws.
 
     Args:
       transition: [K, S, S], row-stochastic, K >= 2, S from 2 to 64; every arm with a single recurrent class.
-      reward: [S] or [K, S], what the state moved to pays; not all equal.
+      reward: [S] or [K, S], what the state moved to pays; not all equal, those of `passive_reward` included.
       passive: [K, S, S], row-stochastic, of an arm that is not played; None for the same law as when played, which is
         an error with paid="all". It may be reducible: the identity gives arms that wait.
       initial_state: every arm's state before the first round: "stationary" (drawn from the stationary law of
@@ -67,6 +70,9 @@ def restless(
         state in every round, played or not, as in those of operations research (`AllPayingArms`). The new state
         pays; the long-run averages equal those of the literature, where the present state pays.
       cost: with paid="all" what a play costs, one number or [K].
+      passive_reward: with paid="all", [S] or [K, S], what the state moved to pays in a round in which the arm is not
+        played; None for `reward`. If a source pays R(s, a) for the present state and the action, only the averages
+        sum over s' of P_a(s, s') reward_a(s') are comparable.
 
     Raises:
       ValueError: the argument and what is wrong with it.
@@ -80,7 +86,13 @@ def restless(
     >>> bool(feedback.states[0] == after.states[1]), bool(after.shown[0] == state.shown[0])
     (True, True)
     """
-    active = markov(transition, reward, initial_state=initial_state)
+    choice("paid", paid, get_args(Paid))
+    if passive_reward is None:
+        active = markov(transition, reward, initial_state=initial_state)
+    elif paid == "played":
+        raise ValueError('passive_reward: with paid="played" an arm that is not played pays nothing; give paid="all"')
+    else:
+        active, passive_reward = _paid_by_action(transition, reward, passive_reward, initial_state)
     rows = None
     if passive is not None:
         rows = finite("passive", passive)
@@ -97,7 +109,6 @@ def restless(
         passive_thresholds=None if rows is None else chains.thresholds(rows, "passive"),
         observed=truth("observed", observed),
     )
-    choice("paid", paid, get_args(Paid))
     costs = finite("cost", cost)
     count = len(active.reward)
     if costs.shape not in ((), (count,)):
@@ -108,4 +119,15 @@ def restless(
         return arms
     if rows is None:
         raise ValueError('passive: missing with paid="all", so that a play would change nothing; give it, too')
-    return AllPayingArms(arms, np.broadcast_to(costs, (count,)).copy())
+    return AllPayingArms(arms, np.broadcast_to(costs, (count,)).copy(), passive_reward)
+
+
+def _paid_by_action(
+    transition: ArrayLike, reward: ArrayLike, passive_reward: ArrayLike, initial_state: InitialState
+) -> tuple[MarkovArms, np.ndarray]:
+    """Arms that pay `reward` if they are played, and what they pay if not, [K, S]; one of the two may be constant."""
+    rows = recurrent(transition)
+    tables = {"reward": reward, "passive_reward": passive_reward}
+    played, waiting = (of_states(name, table, *rows.shape[:2]) for name, table in tables.items())
+    arms = markov(rows, max(played, waiting, key=np.ptp), initial_state=initial_state)
+    return dataclasses.replace(arms, reward=played), waiting

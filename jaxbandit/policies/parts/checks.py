@@ -85,6 +85,15 @@ def paid_to(policy: Any, task: Task, which: Paid) -> None:
         raise ValueError(f"{type(policy).__name__}: assumes that {kinds[which]}; in {task.name} {kinds[paying]}")
 
 
+def paid_alike(policy: Any, task: Task) -> None:
+    """Raise ValueError if a state pays another reward when its arm is not played, which the policy does not know."""
+    if members.passive_reward(task.environment) is not None:
+        raise ValueError(
+            f"{type(policy).__name__}: knows one reward of each state, and in {task.name} arms that are not played pay "
+            "another (passive_reward); play Whittle.of, LPPriority.of or Myopic.of of these arms"
+        )
+
+
 def full_information(policy: Any, task: Task) -> None:
     """Raise ValueError unless every arm shows its reward in every round."""
     if declares(task.environment).shows != "all":

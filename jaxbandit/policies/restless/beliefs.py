@@ -32,7 +32,7 @@ class Myopic:
     b [S] is the distribution of the arm's state after the last round, P its `transition`, r the rewards of states.
     After a round the belief of a played arm is the state it showed; the beliefs of other arms move by `passive`, if
     given, or else by `transition`. If all arms are observed, each belief is the state shown. If all arms pay, played or
-    not, the score is the gain of a play, b P r - b P0 r - cost, P0 the `passive` law.
+    not, the score is the gain of a play, b P r - b P0 r0 - cost, P0 the `passive` law and r0 the `passive_reward`.
     For identical arms with two states, the second of which pays more, and p11 >= p01, the policy maximises the
     expected reward of any number of rounds.
 
@@ -42,6 +42,7 @@ class Myopic:
       passive: [K, S, S], their laws when not played; None for the same.
       paid: "played" (default), or "all" if arms that are not played pay, too.
       cost: the cost of a play with paid="all", a number or [K].
+      passive_reward: [K, S], rewards of states with paid="all" for arms that are not played; None for the same.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for fields that are not laws of this number of arms; from
@@ -60,13 +61,15 @@ class Myopic:
     passive: ArrayLike | None = per_arm(None)
     paid: Paid = static("played")
     cost: ArrayLike = per_arm(0.0)
+    passive_reward: ArrayLike | None = per_arm(None)
 
     @classmethod
     def of(cls, environment: Any) -> Myopic:
         """The policy that knows this environment, one of `environments.restless`."""
         arms = laws_of("environment", environment, "one of environments.restless", checks.RESTLESS)
         passive = None if arms.uncontrolled else arms.passive
-        return made_for(cls(arms.transition, arms.initial, passive, arms.paid, arms.cost), arms, "reward")
+        policy = cls(arms.transition, arms.initial, passive, arms.paid, arms.cost, arms.passive_reward)
+        return made_for(policy, arms, "reward")
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, checks.RESTLESS)
@@ -77,6 +80,10 @@ class Myopic:
         checks.laws(self, "initial", (arms, states))
         if self.passive is not None:
             checks.laws(self, "passive", (arms, states, states))
+        if self.passive_reward is None:
+            checks.paid_alike(self, task)
+        elif (shape := as_floats("passive_reward", self.passive_reward).shape) != (arms, states):
+            raise ValueError(f"passive_reward: shape {shape} is not [K, S] = ({arms}, {states})")
         check_made_for(self, task)
 
     def init(self, reward: Array) -> Beliefs:
@@ -85,7 +92,8 @@ class Myopic:
     def scores(self, key: Array, state: Beliefs, t: Array) -> tuple[Array, Beliefs]:
         scores = total(predicted(state.beliefs, self.transition) * state.reward)
         if self.paid == "all":
-            kept = total(predicted(state.beliefs, self._passive) * state.reward)
+            keeps = state.reward if self.passive_reward is None else jnp.asarray(self.passive_reward, float)
+            kept = total(predicted(state.beliefs, self._passive) * keeps)
             scores = scores - kept - jnp.asarray(self.cost, float)
         return scores, state
 

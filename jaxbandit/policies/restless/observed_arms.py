@@ -137,6 +137,7 @@ def check_task(policy: Any, task: Task) -> None:
     """Raise ValueError unless the arms are restless and observed, with the policy's `cost` and `paid`."""
     checks.suits(policy, task, ("observed",))
     checks.paid_to(policy, task, policy.paid)
+    checks.paid_alike(policy, task)
     name, (arms, states) = type(policy).__name__, task.reward.shape
     if states > MOST_STATES:
         raise ValueError(f"{name} is for arms of up to {MOST_STATES} states, and those of {task.name} have {states}")

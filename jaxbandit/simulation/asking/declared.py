@@ -96,6 +96,23 @@ def cost_of(scenarios: dict[str, Environment], arms: int) -> np.ndarray | None:
     return np.stack(costs)
 
 
+def passive_reward_of(scenarios: dict[str, Environment], reward: np.ndarray) -> np.ndarray | None:
+    """What arms that are not played pay, [C, K, S] in float64; None for `reward`, or if only played arms pay."""
+    if declares(next(iter(scenarios.values()))).paid == "played":
+        return None
+    tables = {name: members.passive_reward(environment) for name, environment in scenarios.items()}
+    if all(table is None for table in tables.values()):
+        return None
+    rows = []
+    for (name, table), played in zip(tables.items(), reward):
+        rows.append(played if table is None else finite(f"scenarios[{name!r}].passive_reward", table))
+        if rows[-1].shape != played.shape:
+            raise ValueError(
+                f"scenarios[{name!r}].passive_reward: shape {rows[-1].shape} is not [K, S] = {played.shape}"
+            )
+    return np.stack(rows)
+
+
 def environments_of(scenarios: Scenarios) -> dict[str, Environment]:
     """The environments by name, with all required members."""
     if isinstance(scenarios, list | tuple) and not has_methods(scenarios, "step"):

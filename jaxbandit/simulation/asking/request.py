@@ -27,6 +27,7 @@ from jaxbandit.simulation.asking.declared import (
     environments_of,
     means_of,
     numbers_of,
+    passive_reward_of,
     rewards_of,
 )
 from jaxbandit.simulation.asking.recording import Record, Recorder, recorder_programs, recorders_of
@@ -60,6 +61,7 @@ class Request:
     comparator: np.ndarray | None  # [C] float64, declared by the environments; [C, H, S] with episodes
     comparator_name: str | None  # its name, if declared
     cost: np.ndarray | None  # [C, K] float64, of plays if all arms pay; None if only played arms pay
+    passive_reward: np.ndarray | None  # [C, K, S] float64, of arms that are not played; None for `reward`
     reward: np.ndarray  # [C, K, S] float64; [C, K, 0] where rewards have no finite table
     key: Array
     runs: int
@@ -154,6 +156,7 @@ def check(
         comparator=comparator_of(named, plays) if offered is None else None,
         comparator_name=comparator_name_of(named, plays) if offered is None else None,
         cost=cost,
+        passive_reward=passive_reward_of(named, reward),
         means=means,
         reward=reward,
         key=key,
