@@ -158,7 +158,8 @@ def space_from_text(text: str) -> Any:
         space = eval(text, names | {"stress": stress, "jax": jax, "np": np})
         space = space() if isinstance(space, type) else space
         over = space.validate() if hasattr(space, "validate") else None
-        assert over is None and space.dimension
+        if over is not None or not space.dimension:
+            raise TypeError("not a space")
     except Exception as error:
         raise ValueError(f"--space {text}: {error}; give one of {', '.join(names)}, with its numbers") from None
     return space
