@@ -60,7 +60,7 @@ def geometric(mean: ArrayLike) -> Delays:
     (233, 10.0)
     """
     means = _numbers("mean", mean, 4e4)
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):
         slope = -np.log1p(1 / means)  # the logarithm of mean / (1 + mean)
     most = int(np.ceil(32 * np.log(2) / -slope.max())) if means.max() else 0
     sooner = -np.expm1(np.multiply.outer(slope, np.arange(1, most + 1)))
