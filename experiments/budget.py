@@ -23,7 +23,7 @@ from experiments.budgets import curves, gaps, problems
 from experiments.budgets.gaps import Played
 from jaxbandit import Policy, Result
 from jaxbandit.command_line.experiment import begin, finish, play
-from jaxbandit.command_line.options import Simulation, listed, main, names_in, option
+from jaxbandit.command_line.options import Simulation, main, names_in, numbers_in, option
 from jaxbandit.reports.page import Report
 from jaxbandit.reports.pictures import Pictures
 from jaxbandit.reports.tables import Tables
@@ -57,14 +57,14 @@ class Settings(Simulation):
 
     QUICK = Simulation.QUICK | {
         **{"runs": 4, "horizon": 100, "rounds_of_learners": 200},
-        **{"problems": "maternal health, swinging", "arms": "10, 30"},
+        **{"scenarios": "maternal health, swinging", "sizes": "10, 30"},
     }
     runs: int = option(32, "independent runs of every policy with the most arms; of fewer arms as many more")
     horizon: int = option(1000, "rounds of a run")
-    problems: str = option(
+    scenarios: str = option(
         ", ".join(problems.NAMES), "problems of the atlas in which all arms pay, with commas between them"
     )
-    arms: str = option(
+    sizes: str = option(
         "5, 10, 30, 100, 300, 1000",
         "numbers of arms, with commas between them; left out where they give no whole number of plays",
     )
@@ -73,14 +73,11 @@ class Settings(Simulation):
 
     def names(self) -> list[str]:
         """The problems asked for."""
-        return names_in(self.problems, "--problems", problems.NAMES)
+        return names_in(self.scenarios, "--scenarios", problems.NAMES)
 
     def numbers(self) -> list[int]:
         """The numbers of arms asked for, the least first."""
-        words = listed(self.arms)
-        if not all(word.isdecimal() and int(word) > 1 for word in words):
-            raise ValueError(f"--arms: {self.arms!r} is not a list of numbers of at least 2, such as '10, 30, 100'")
-        return sorted({int(word) for word in words})
+        return numbers_in(self.sizes, "--sizes", 2)
 
 
 def of_arms(settings: Settings) -> list[tuple[str, int]]:
@@ -89,7 +86,7 @@ def of_arms(settings: Settings) -> list[tuple[str, int]]:
     pairs = [(name, number) for name in names for number in numbers if problems.playable(name, number)]
     if missing := set(names) - {name for name, _ in pairs}:
         none = f"give no whole number of plays in {', '.join(sorted(missing))}"
-        raise ValueError(f"--arms: {settings.arms} arms {none}; try 10 or 30")
+        raise ValueError(f"--sizes: {settings.sizes} arms {none}; try 10 or 30")
     return pairs
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import re
 import shutil
 import textwrap
+from collections.abc import Iterable
 from typing import Any, TypeVar
 
 import jax
@@ -39,6 +41,17 @@ def filled(words: str) -> str:
     width = terminal_width()
     lines = words.split("\n")
     return "\n".join(textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False) for line in lines)
+
+
+def near_miss(name: str, known: Iterable[str]) -> str:
+    """What stands behind an unknown name in a message: the known one that is spelt most like it, or nothing.
+
+    >>> near_miss("klucb", ["UCB1", "KLUCB"]), near_miss("x", ["UCB1"])
+    (' (did you mean KLUCB?)', '')
+    """
+    by_lower_case = {each.lower(): each for each in known}
+    near = difflib.get_close_matches(name.lower(), by_lower_case, 1)
+    return f" (did you mean {by_lower_case[near[0]]}?)" if near else ""
 
 
 def described(cls: type[T]) -> type[T]:

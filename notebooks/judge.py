@@ -130,5 +130,5 @@ for label in result.labels:
 # with pictures:
 #
 # ```shell
-# python -m experiments.judge 'mine.py:Eliminating(width=0.5)' 'mine.py:Eliminating(width=2.0)'
+# jaxbandit judge 'mine.py:Eliminating(width=0.5)' 'mine.py:Eliminating(width=2.0)'
 # ```

@@ -121,7 +121,7 @@ for scale, exponent in (best, (1.0, 0.25)):
     print(f"{cell:25s} mean {here.mean:.1f} ({here.low:.1f} to {here.high:.1f}), median {here.median:.1f}")
 
 # %% [markdown]
-# The best of many cells is best partly by luck. `python -m experiments.tune` chooses on some runs and judges on others.
+# The best of many cells is best partly by luck. `jaxbandit tune` chooses on some runs and judges on others.
 #
 # ## Variants
 #

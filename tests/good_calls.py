@@ -39,6 +39,7 @@ PROCESS = environments.decision_process(ROWS, PAID)
 COSTLY = environments.costly(ARMS, [1, 2], purse=5, horizon=3)
 COLLIDING = environments.colliding(RESTLESS, 2)
 BUTTONS = jaxbandit.live.gymnasium_env(IID, horizon=2)
+LOGGED = {"arm": ["a", "b"] * 300, "reward": [0, 1] * 300, "probability": [0.5] * 600}
 RUN = {"key": KEY, "runs": 2, "horizon": 3, "plays": 1, "times": [1, 2, 3], "progress": False}
 CASE = {"scenarios": ARMS, "policies": {"U": UCB1()}, "key": KEY, "runs": 2, "horizon": 3, "times": [1, 2, 3]}
 CHANCE = jaxbandit.run_keys(KEY, np.arange(2))
@@ -76,6 +77,18 @@ def played() -> Any:
     player = jaxbandit.live.Player(UCB1(), ["a", "b"], states={"no": 0.0, "yes": 1.0})
     player.learn(player.choose().id, "yes")
     return player.history()
+
+
+@cache
+def logged() -> Any:
+    """A log of uniform choices."""
+    return jaxbandit.live.read_log(LOGGED)
+
+
+@cache
+def judged() -> Any:
+    """What the log says of one of its arms."""
+    return jaxbandit.live.evaluate(logged(), {"b": "b"}, resamples=10)
 
 
 def plain(function: Any, **given: Any) -> Any:

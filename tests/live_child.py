@@ -1,6 +1,6 @@
-"""A player that plays from a file until it is killed: `python tests/live_child.py FILE SEED`.
+"""A player that plays from a file until it is killed: `python tests/live_child.py FILE SEED TOLD`.
 
-It writes what was acknowledged to its standard output, one JSON list a line.
+It appends what was acknowledged to the file TOLD, one JSON list a line.
 """
 
 import json
@@ -18,19 +18,23 @@ def player(store, policy=None, **others):
     return Player(policy or jaxbandit.IMEDMC(), ARMS, states=STATES, store=store, snapshot=20, **others)
 
 
-def main(store, seed):
+def main(store, seed, told):
     chance, mine = random.Random(seed), []
-    with player(store) as one:
+    with open(told, "ab", buffering=0) as file, player(store) as one:
+
+        def tell(*what):
+            file.write(json.dumps(what).encode() + b"\n")
+
         while True:
             choice = one.choose()
-            print(json.dumps(["choose", choice.id, choice.arm]), flush=True)
+            tell("choose", choice.id, choice.arm)
             mine.append(choice.id)
             if len(mine) > 3:
                 answered = mine.pop(chance.randrange(len(mine)))
                 state = chance.choice(list(STATES))
                 one.learn(answered, state)
-                print(json.dumps(["answer", answered, state]), flush=True)
+                tell("answer", answered, state)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]))
+    main(sys.argv[1], int(sys.argv[2]), sys.argv[3])

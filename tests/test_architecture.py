@@ -62,14 +62,17 @@ results: arguments base interruption metrics texts
 simulation: arguments base cores delays draws fast feedback interruption members pytrees results selection sums \
 version wrapping
 sweeps: arguments interruption results simulation
-live: arguments base confidence interruption members selection simulation version
+live: arguments base confidence environments families interruption members policies probabilities results selection \
+simulation version
 plotting: arguments bounds live metrics results
 stress: arguments base environments families interruption members metrics policies simulation sweeps texts
 testing: arguments base environments members selection simulation sums
 timing: ABOVE
 reports: ABOVE
 command_line: ABOVE reports timing
-judging: ABOVE command_line reports timing""".splitlines()
+judging: ABOVE command_line reports timing
+commands: ABOVE command_line judging reports timing
+__main__: ABOVE commands""".splitlines()
     )
 }
 # what users import, on which these rooms stand
@@ -86,7 +89,7 @@ decision_processes: evaluation best discounting reaching
 confidence: bernoulli family row chain
 confidence/row: arithmetic tilt scaled_problem ball stationary_mean
 confidence/chain: interior_point interior_point_three_states starting_points row_divergence_three_states \
-multistart many_states two_states two_states_upper likelihood
+multistart many_states two_states two_states_upper likelihood kt_mixture order_of_means
 planning: rows iteration induction subsidies
 metrics: summaries counts regrets shares swaps
 named_problems: named_arms look_up budgets changing processes entries
@@ -101,43 +104,53 @@ environments: rested independent restless_bandits changing processes spending
 policies: parts means chains restless changing processes spending
 stress: spaces changing_space trials preparation survey failure_search
 sweeps: files storage reading tasks grids sweep_loop
-live: real_arms position log_file summary_table history player bandit_env gymnasium_loops
+live: real_arms position last_events sqlite_errors log_file logged_position largest_draw choice_laws summary_table \
+history log_result player logged_rounds off_policy log_evaluation replayed_rounds log_replay bandit_env gymnasium_loops
 timing: machine stopwatch
 reports: tables pictures page verdicts
-command_line: options experiment grids
+command_line: options listing experiment grids
 command_line/grids: policy_grid offered criterion landscape toml_file
-judging: policy_text judged_spaces standings failures atlas_card judge_options judgement playing report""".splitlines()
+judging: policy_text judged_spaces standings failures atlas_card judge_options judgement playing report
+commands: judge stress sweep tune evaluate atlas policies entry completion""".splitlines()
     )
 }
 # what the `__init__` of a room says that others may take beside the names in its `__all__`: a module, or a name in one
 OFFERED = {
     "confidence": {"bernoulli.SOLVERS", "bernoulli.exponential_excess", "bernoulli.shortfall"},
+    "environments/rested": {"columns"},
     "families": {"tilting"},
     "fast": {"jaxprs.constants", "jaxprs.primitives"},
     "indices": {"relaxed.relaxation_of", "subsidy.whittle_of"},
-    "metrics": {"counts.check_label", "counts.check_result", "counts.has_best_arm"},
+    "metrics": {"counts.check_label", "counts.check_result", "counts.has_best_arm", "counts.kind"},
     "results": {"display.stopped", "display.variant_names", "file.whole_file", "named_axes", "result.join_times"},
-    "command_line": {"experiment", "options"},
+    "command_line": {"experiment", "listing", "options"},
+    "command_line/grids": {"criterion", "landscape", "offered", "policy_grid", "toml_file"},
+    "commands": {"entry.main"},
+    "judging": {
+        *["atlas_card", "failures", "judge_options.Settings", "judged_spaces", "judgement.Judgement", "playing"],
+        *["policy_text.policies_of", "report"],
+    },
     "plotting": {"ticks.plain_numbers"},
     "reports": {"page", "pictures", "tables", "verdicts"},
     "simulation": {"loop.pieces", "plan.usual_chunk", "progress"},
     "simulation/asking": {
         *["contracts.check_contract", "contracts.check_declares", "contracts.check_leaves", "contracts.check_task"],
-        *["request.Request", "request.check", "tracing.EnvironmentShapes", "tracing.Size"],
+        *["request.Request", "request.check", "request.recorded_times", "tracing.EnvironmentShapes", "tracing.Size"],
         *["tracing.environment_program", "tracing.policy_program", "user_code.in_words"],
     },
     "simulation/telling": {"fingerprint", "free_memory.check_memory"},
     "stress": {"spaces.FAMILIES"},
-    "timing": {"stopwatch"},
+    "timing": {"machine", "stopwatch"},
 }
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 # what users know by its place
 DOORS = {
-    "bounds": "Bound Condition eigenvalue_condition family_lower lai_robbins lower lower_paper price_of_slow_arms "
-    "regret_exponent ucb_sm_constant ucb_sm_upper upper_asymptotic upper_finite",
+    "bounds": "Bound Condition Identification Pair eigenvalue_condition family_lower identification lai_robbins lower "
+    "lower_paper price_of_slow_arms regret_exponent ucb_sm_constant ucb_sm_upper upper_asymptotic upper_finite",
     "chains": "eigenvalue_gap kl_rate recurrent_classes relative_entropy relative_values reward_gap stationary "
     "thresholds",
-    "confidence": "Solver chain_likelihood_ratio chain_mean chain_mean_upper family_upper kl_ball_max "
+    "confidence": "ChainOrder Solver chain_likelihood_ratio chain_mean chain_mean_upper chain_mixture chain_order "
+    "family_upper kl_ball_max "
     "kl_bound kl_lower kl_upper stationary_mean_lower stationary_mean_upper",
     "decision_processes": "DiscountedValues Episodes Kind LongRun Structure diameter discounted episodes hitting_times "
     "long_run optimal structure",
@@ -156,13 +169,14 @@ DOORS = {
     "families": "Bernoulli Exponential Family Gaussian Poisson TabledChains TwoStateChains chain_family",
     "indices": "Mixture Relaxation WhittleIndices best_mixture gittins gittins_beta gittins_value relaxation "
     "rounds_to_record whittle with_start",
-    "live": "Choice History Player Report gymnasium_env play",
+    "live": "Choice Evaluation History Log Player Replay Report choice_probabilities evaluate gymnasium_env play "
+    "read_log replay",
     "metrics": "Summary best_arms best_share constant_regret discounted_reward dynamic_regret external_regret "
     "internal_regret linear_share median_interval pair_regrets swap_regret "
     "paired_difference pseudo_regret realised_regret regret regret_name summary",
     "named_problems": "Atlas NamedProblem atlas",
-    "plotting": "COLOURS curve_style plot_batches plot_distribution plot_heatmap plot_history plot_parameter "
-    "plot_best_arm_share plot_pulls plot_regret",
+    "plotting": "COLOURS curve_style plot_batches plot_best_arm_share plot_distribution plot_evaluation plot_heatmap "
+    "plot_history plot_parameter plot_pulls plot_regret",
     "policies": "DecentralisedDSEE MixtureKLUCB PrimalDualBwK RatioKLUCB "
     "IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle "
     "ALL Boltzmann CUSUM DMED DSEE EpsilonGreedy ExploreThenCommit GLR IMED IMEDMC KLUCB KLUCBMC MOSS MUCB RCA TVKLUCB "

@@ -45,6 +45,8 @@ BERNOULLI = {
     **{"Auer 1": (0.9, 0.6), "Auer 2": (0.9, 0.8), "Auer 3": (0.55, 0.45), "Auer 11": (0.9, *[0.6] * 9)},
     "Auer 12": (0.9, 0.8, 0.8, 0.8, 0.7, 0.7, 0.7, 0.6, 0.6, 0.6),
     **{"Auer 13": (0.9, *[0.8] * 9), "Auer 14": (0.55, *[0.45] * 9)},
+    "Garivier and Kaufmann 1": (0.5, 0.45, 0.43, 0.4),
+    "Garivier and Kaufmann 2": (0.3, 0.21, 0.2, 0.19, 0.18),
     "rare Bernoulli": (0.1, 0.05, 0.05, 0.05, 0.02, 0.02, 0.02, 0.01, 0.01, 0.01),
 }
 FALLING = (0.5, 0.4, 0.3, 0.2, 0.1)
@@ -364,7 +366,10 @@ def test_published_figures():
     known = sum((first - m) / (m * math.log(m / first) + (1 - m) * math.log((1 - m) / (1 - first))) for m in rest)
     assert [*atlas["i.i.d. scenario 1"].published.values()] == [round(known, 2)]
     result = {name for name in atlas if atlas[name].published}
-    assert result == {"scenario 1", "scenario 2", "i.i.d. scenario 1", "Besson 1", "Besson 2", "circular"}
+    to_identify = {"Garivier and Kaufmann 1": 989.79, "Garivier and Kaufmann 2": 326.64}  # as in test_identification
+    known = {"scenario 1", "scenario 2", "i.i.d. scenario 1", "Besson 1", "Besson 2", "circular"}
+    assert result == known | set(to_identify)
+    assert all([*atlas[name].published.values()] == [time] for name, time in to_identify.items())
     assert [*atlas["circular"].published.values()] == [-0.5, 0.5, 1, -1]
     assert [atlas[f"Besson {number}"].published["KL-UCB"] for number in (1, 2)] == [270, 162]
 

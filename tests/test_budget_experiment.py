@@ -97,7 +97,7 @@ def test_the_exponent_is_that_of_the_clear_gaps():
 
 
 def test_what_is_planned():
-    settings = budget.Settings(arms="5, 10, 30", problems="circular, machines 10", runs=4)
+    settings = budget.Settings(sizes="5, 10, 30", scenarios="circular, machines 10", runs=4)
     planned = budget.cases(settings)
     sizes = {name: (case["plays"], case["runs"]) for name, case in planned.items()}
     assert sizes == {
@@ -111,12 +111,12 @@ def test_what_is_planned():
 
 def test_learners_leave_out_problems():
     """Of five arms half is no whole number; no learner at all is asked for by 0."""
-    five = budget.Settings(problems="circular, swinging, machines 10", learners=5)
+    five = budget.Settings(scenarios="circular, swinging, machines 10", learners=5)
     assert budget.of_learners(five) == [("circular", 5)]
     assert list(budget.not_learned(five).values()) == ["no whole number of plays"] * 2
     nobody = budget.Settings(learners=0)
     assert budget.of_learners(nobody) == [] and budget.not_learned(nobody) == {}
-    ten = budget.Settings(problems="machines 10")
+    ten = budget.Settings(scenarios="machines 10")
     assert budget.of_learners(ten) == [] and list(budget.not_learned(ten)) == ["machines 10"]
     assert all(problems.playable(name, number) for name in problems.NAMES for number in (10, 30))
 
@@ -124,21 +124,21 @@ def test_learners_leave_out_problems():
 def test_wrong_options_are_refused(monkeypatch):
     """Before any arms are made."""
     monkeypatch.setattr(problems, "arms_of", None)
-    wrong = {"problems": ["circle", "CPAP, RiverSwim"], "arms": ["10, 1", "7"], "runs": [1], "learners": [1, 3]}
+    wrong = {"scenarios": ["circle", "CPAP, RiverSwim"], "sizes": ["10, 1", "7"], "runs": [1], "learners": [1, 3]}
     for name, values in (wrong | {"horizon": [1], "rounds_of_learners": [9]}).items():
         for value in values:
-            asked = {"problems": "circular, CPAP"} if value == "7" else {}
+            asked = {"scenarios": "circular, CPAP"} if value == "7" else {}
             with pytest.raises(ValueError, match=f"^--{name.replace('_', '-')}: "):
                 budget.cases(budget.Settings(**asked, **{name: value}))
 
 
 def test_every_case_can_be_played():
-    check_cases(budget.cases(budget.Settings(arms="10")))
+    check_cases(budget.cases(budget.Settings(sizes="10")))
 
 
 def test_collapsing_arms_are_also_played_unseen():
     """With as many runs and rounds as by those who see all arms; a rule that only guesses loses the same on both."""
-    settings = budget.Settings(arms="10", problems="collapsing", learners=0, runs=4, horizon=100)
+    settings = budget.Settings(sizes="10", scenarios="collapsing", learners=0, runs=4, horizon=100)
     planned = budget.cases(settings)
     assert list(planned) == ["collapsing, 10 arms", "collapsing, 10 arms, unseen"]
     seen, unseen = planned.values()

@@ -76,7 +76,7 @@ def test_a_folder_holds_one_experiment_with_one_set_of_settings(tmp_path):
 
 def test_bad_settings_are_refused_in_one_line(tmp_path):
     done = shell("experiments.scenario1", "--initial-state", "7", "--out", str(tmp_path / "x"))
-    assert done.returncode != 0 and "initial_state: 7 is out of range" in done.stderr
+    assert done.returncode == 2 and "initial_state: 7 is out of range" in done.stderr
     assert "Traceback" not in done.stderr and not (tmp_path / "x").exists()
 
 
@@ -127,7 +127,9 @@ def test_every_command_has_a_command_line(monkeypatch, capsys):
     """All take `--version` and `--out`, and those that play `--quick`; its numbers are among the options."""
     asked = {}
     for path in (ROOT / "experiments").glob("*.py"):
-        if said := re.search(r"^    main\(.*, (\w+), \"(\w+)\", .*__doc__.*\)$", path.read_text(), re.MULTILINE):
+        if said := re.search(
+            r"^    main\(.*, (\w+), \"(\w+)\", .*(?:__doc__|about).*\)$", path.read_text(), re.MULTILINE
+        ):
             asked[said[2]] = getattr(import_module(f"experiments.{path.stem}"), said[1])
             assert said[2] == path.stem
     assert len(asked) == 32
@@ -177,12 +179,19 @@ def test_pictures_write_numbers_alike(tmp_path):
 
 @pytest.mark.parametrize("width", [30, 60, 200])
 def test_tables_fit_the_terminal(width):
-    """Blocks of columns begin with what tells the rows apart, and no number is lost."""
-    rows = [{"claim": f"policy {n} beats the others", "mean": n, "worst 5%": 9 * n} for n in range(3)]
-    view = show(rows, width)
+    """The first columns are shown, the others named with the file that has them, and words are never broken."""
+    number, words = (
+        "1,000,000,000,000,000.0",
+        "claim mean undecided sum policy beats all others 0 1 2 0.0 1.0 2.0 by nobody",
+    )
+    claims = [f"policy {n} beats all others" for n in range(3)]
+    rows = [{"claim": claim, "mean": n, "undecided": "by nobody", "sum": 1e15} for n, claim in enumerate(claims)]
+    view = show(rows, width, "claims.csv")
     assert max(map(len, view.splitlines())) <= width
-    assert all(block.split()[0] == "claim" and block.count("beats") == 3 for block in view.split("\n\n"))
-    assert {"9.0", "18.0", "1.0", "2.0"} <= set(view.split())
+    table, _, named = view.partition("\nNot shown: ")
+    whole = {*words.split(), number}
+    assert set(table.replace("-", "").split()) == (whole if width > 30 else whole - {"sum", number})
+    assert " ".join(named.split()) == ("" if width > 30 else "sum (all are in claims.csv)")
 
 
 def test_own_policy_is_checked_and_runs(capsys):

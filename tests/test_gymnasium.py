@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from functools import partial
 
 import gymnasium
 import jax
@@ -71,6 +72,20 @@ def test_many_at_once():
     vector.reset(seed=[1, 1, 2])
     rewards = np.array([vector.step(np.array([0, 0, 0]))[1] for _ in range(4)])
     assert (rewards[:, 0] == rewards[:, 1]).all() and rewards.shape == (4, 3)
+
+
+def test_many_at_once_in_processes():
+    """Environments are sent to processes that are spawned, also by a name that Gymnasium knows."""
+    gymnasium.register("Arms-v0", entry_point="jaxbandit.live:gymnasium_env", kwargs={"arms": ARMS["rested"][0]})
+    alone = gymnasium.make_vec("Arms-v0", num_envs=2, vectorization_mode="sync", horizon=3)
+    make = partial(gymnasium_env, ARMS["rested"][0], horizon=3)
+    vectors = [alone, gymnasium.vector.AsyncVectorEnv([make] * 2, context="spawn")]
+    for vector in vectors:
+        vector.reset(seed=[4, 5])
+    for _ in range(3):
+        one, two = (vector.step(np.array([0, 1])) for vector in vectors)
+        assert one[1].tolist() == two[1].tolist() and one[0]["states"].tolist() == two[0]["states"].tolist()
+    vectors[1].close()
 
 
 class Machines(gymnasium.Env):

@@ -1,18 +1,17 @@
 """A player for real arms: against a plain loop, after kills, with damaged files, and with two processes."""
 
 import json
-import os
+import multiprocessing
 import random
+import signal
 import sqlite3
-import subprocess
-import sys
 import time
 from datetime import timedelta
 from functools import partial
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
+import live_child
 import numpy as np
 import pytest
 from live_child import ARMS, STATES, player
@@ -24,7 +23,6 @@ from jaxbandit.live.position import Position
 
 TABLE = np.array([[0.0, 1.0]] * 3)
 NUMBERS = np.zeros((3, 0))
-CHILD = Path(__file__).with_name("live_child.py")
 
 
 def events(store):
@@ -54,10 +52,14 @@ class Loop:
         return arms.tolist(), self.t
 
     def learn(self, t, arm, state, reward):
-        one = partial(jnp.array, dtype=jnp.int32)
-        feedback = Feedback(one([arm]), one([self.last[arm]]), one([state]), jnp.array([reward], float), jnp.int32(t))
+        self.learn_all(t, [arm], [state], [reward])
+
+    def learn_all(self, t, arms, states, rewards):
+        whole, before = partial(jnp.array, dtype=jnp.int32), [self.last[arm] for arm in arms]
+        feedback = Feedback(whole(arms), whole(before), whole(states), jnp.array(rewards, float), jnp.int32(t))
         self.state = self.update(self.state, feedback._replace(chances=self.chances.get(t)))
-        self.last[arm] = state
+        for arm, state in zip(arms, states):
+            self.last[arm] = state
 
 
 def same_bits(state, other):
@@ -123,8 +125,7 @@ def test_numbers_and_several_plays():
         assert [ARMS.index(choice.arm) for choice in choices] == arms and {choice.round for choice in choices} == {t}
         rewards = draw.normal(size=2).clip(-2, 5)
         one.learn({choice.id: reward for choice, reward in zip(choices, rewards)})
-        for arm, reward in zip(arms, rewards):
-            loop.learn(t, arm, 0, reward)
+        loop.learn_all(t, arms, [0, 0], rewards)
     same_bits(state_of(one), loop.state)
     report = one.report()
     assert report.plays.sum() == report.answers.sum() == 40 and not report.open.any()
@@ -134,6 +135,45 @@ def test_numbers_and_several_plays():
     for end in (low, high):
         kl = mean * np.log(mean / end) + (1 - mean) * np.log((1 - mean) / (1 - end))
         np.testing.assert_allclose(kl, radius, rtol=1e-3)
+
+
+@pytest.mark.parametrize("policy", [jaxbandit.IMED(), jaxbandit.UCB1(memory=jaxbandit.Window(6))])
+def test_a_round_of_several_plays_is_learned_at_once(policy, tmp_path):
+    """One by one, in any order, over a stop; of a round with a play that was forgotten the other ones."""
+    one, loop, chance = player(tmp_path / "a.sqlite", policy), Loop(policy), random.Random(0)
+    for _ in range(20):
+        choices, (arms, t) = one.choose(plays=2), loop.choose(2)
+        assert [ARMS.index(choice.arm) for choice in choices] == arms
+        states = [chance.randrange(2), chance.randrange(2)]
+        for n in chance.sample([0, 1], 2)[: 1 if t == 7 else 2]:
+            one.learn(choices[n].id, list(STATES)[states[n]])
+            if t in (10, 13):  # a snapshot is of 20 events
+                one.close()
+                one = player(tmp_path / "a.sqlite", policy)
+        if t == 7:
+            one.forget(older_than=0)
+            arms, states = [arms[n]], [states[n]]
+        loop.learn_all(t, arms, states, [float(state) for state in states])
+    same_bits(state_of(one), loop.state)
+
+
+def test_the_probability_of_being_the_best():
+    """Against the shares of a million draws from the Beta laws; false alarms below 1e-8."""
+    one = player(None, jaxbandit.Thompson(2.0, 1.0), prior={"blue": ["clicked"]})
+    assert np.isnan(player(None, jaxbandit.UCB1()).report().best).all()
+    counts = np.array([[0, 0], [0, 0], [0, 1]])
+    for t in range(12):
+        choice = one.choose()
+        one.learn(choice.id, list(STATES)[t % 2])
+        counts[ARMS.index(choice.arm), t % 2] += 1
+    draws = np.random.default_rng(0).beta(2 + counts[:, 1], 1 + counts[:, 0], (10**6, 3))
+    for left in ([0, 1, 2], [0, 2]):
+        report = one.report()
+        shares = np.bincount(draws[:, left].argmax(1)) / 10**6
+        np.testing.assert_allclose(report.best[left], shares, atol=6 * 0.0005)
+        assert "best" in str(report) and f"{report.best[0]:.1%}" in str(report)
+        one.retire("green")
+    assert np.isnan(one.report().best[1])
 
 
 def refuses(one, message, call):
@@ -181,6 +221,9 @@ def test_wrong_players_are_refused_by_name():
         "^policy: .*decision processes": {"policy": jaxbandit.PSRL()},
         "^key: ": {"key": -1},
         "^snapshot: ": {"snapshot": 0},
+        "^prior: 'blu' is not an arm": {"prior": {"blu": ["clicked"]}},
+        "^prior: answer 1 of arm 'red': state: 'bought'": {"prior": {"red": ["bought"]}},
+        "^prior: Exp3 chooses by chance": {"prior": {"red": ["clicked"]}, "policy": jaxbandit.Exp3(0.1)},
     }.items():
         with pytest.raises(ValueError, match=message):
             Player(**{"policy": jaxbandit.IMEDMC(), "arms": ARMS, "states": STATES} | arguments)
@@ -248,6 +291,39 @@ def test_an_arm_that_comes_later(policy, tmp_path):
     refuses(one, "^arm: ", lambda: one.add(1))
 
 
+@pytest.mark.parametrize("policy", [jaxbandit.UCB1(), jaxbandit.IMEDMC()])
+def test_arms_that_begin_with_a_prior_or_like_another(policy, tmp_path):
+    """Imagined answers are answers of a plain loop; an arm like another one has its row of the state."""
+    prior, chance = {"blue": ["clicked", 0.0, "clicked"], "red": ["ignored"]}, random.Random(0)
+    one, loop = player(tmp_path / "a.sqlite", policy, prior=prior), Loop(policy)
+    for arm, state in ((0, 0), (2, 1), (2, 0), (2, 1)):
+        loop.learn(1, arm, state, float(state))
+    for t in range(1, 31):
+        choice, (arms, _) = one.choose(), loop.choose()
+        assert choice.arm == [*ARMS, "pink"][arms[0]]
+        state = chance.randrange(2)
+        one.learn(choice.id, list(STATES)[state])
+        loop.learn(t, arms[0], state, float(state))
+        if t == 9:
+            one.add("pink", like="blue", prior=["ignored", "clicked"])
+            one.add("pink")
+            loop.state = jax.tree.map(lambda leaf: jnp.concatenate([leaf, leaf[2:3]]), loop.state)
+            loop.last.append(loop.last[2])
+            for state in (0, 1):
+                loop.learn(t, 3, state, float(state))
+        if t == 15:  # between two snapshots
+            one.close()
+            one = player(tmp_path / "a.sqlite", policy, prior=dict(reversed(prior.items())))
+    same_bits(state_of(one), loop.state)
+    assert one.report().plays.sum() == one.report().answers.sum() == 30
+    refuses(one, "^like: 'grey' is not an arm", lambda: one.add("new", like="grey"))
+    refuses(one, "^states: leave it out", lambda: one.add("new", like="red", states=STATES))
+    refuses(one, "^prior: answer 2 of arm 'new': reward: 0.3; no state", lambda: one.add("new", prior=[1, 0.3]))
+    one.close()
+    with pytest.raises(ValueError, match="made for another player: prior changed"):
+        player(tmp_path / "a.sqlite", policy)
+
+
 def test_a_policy_without_scores_is_named():
     @jaxbandit.pytree
     class Empty:
@@ -303,6 +379,38 @@ def test_the_plot_of_plays():
     assert ax.get_title() == "5 plays, 1 without an answer" and ax.lines[0].get_label() == "red, mean reward 0.5"
 
 
+def test_a_result_of_a_players_log(tmp_path):
+    """Its counts are those of a loop over the plays, and regret is refused by name."""
+    numbers = Player(jaxbandit.UCB1(), ARMS, rewards=(0, 1))
+    with pytest.raises(ValueError, match="^result: the player has no plays"):
+        numbers.to_result()
+    for t, one in [(t, one) for one in (numbers, player(None, jaxbandit.UCB1())) for t in range(20)]:
+        choice = one.choose()
+        if t % 5:
+            one.learn(choice.id, reward=float(t % 3 == 0))
+    result, log = one.to_result(times=[3, 10]), one.history()
+    for place, last in enumerate((3, 10)):
+        counts = np.zeros((3, 2))
+        for t, arm, state in zip(log.round, log.arm, log.state):
+            counts[arm, state] += t <= last and state >= 0
+        assert (result.visits["UCB1"][0, 0, 0, place] == counts).all()
+    assert "Regret is not known" in str(result) and "Regret is not known" in result._repr_html_()
+    for call in (jaxbandit.metrics.regret, jaxbandit.plotting.plot_regret, jaxbandit.metrics.best_share):
+        with pytest.raises(ValueError, match="nobody knows those of real arms"):
+            call(result, "UCB1")
+    ax = jaxbandit.plotting.plot_pulls(result, "UCB1")
+    assert [line.get_label() for line in ax.lines] == ARMS
+    result.save(tmp_path / "a.npz")
+    assert "regret" not in jaxbandit.Result.load(tmp_path / "a.npz").to_xarray()
+    sums = numbers.to_result().recorded["rewards"]["UCB1"][0, 0, 0, -1]
+    np.testing.assert_allclose(
+        sums, [np.nansum(numbers.history().reward[numbers.history().arm == k]) for k in range(3)]
+    )
+    one.choose(plays=2)
+    with pytest.raises(ValueError, match="^result: 1 to 2 arms were played a round"):
+        one.to_result()
+
+
 @pytest.fixture(scope="module")
 def small_store(tmp_path_factory):
     """The bytes of a file of 30 events with a snapshot, and the player's position."""
@@ -348,6 +456,41 @@ def test_a_damaged_file_is_named_or_harmless(tmp_path, small_store):
 def test_every_byte_flipped(tmp_path, small_store):
     places = [(place, place % 8) for place in range(len(small_store[0]))]
     print(flipped(tmp_path / "a.sqlite", small_store, places), "noticed of", len(places))
+
+
+def test_a_damaged_or_lost_wal_is_named(tmp_path):
+    """After a kill the events are in `-wal` alone, and SQLite drops what is damaged there without a word."""
+    store, policy = tmp_path / "a.sqlite", jaxbandit.UCB1()
+    endings, killed = ("", "-wal", "-shm", "-last"), tmp_path / "b.sqlite"
+    with player(store, policy) as one:
+        one.learn(one.choose().id, "clicked")
+        files = {ending: store.with_name(store.name + ending).read_bytes() for ending in endings}
+    assert [path.name for path in tmp_path.iterdir()] == ["a.sqlite"]
+
+    def events_left(**changed):
+        for ending, content in (files | {f"-{name}": content for name, content in changed.items()}).items():
+            path = killed.with_name(killed.name + ending)
+            path.unlink(missing_ok=True)
+            if content is not None:
+                path.write_bytes(content)
+        with player(killed, policy) as again:
+            return again._position.n
+
+    def flip(content, place):
+        return content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :]
+
+    assert events_left() == events_left(shm=None) == events_left(last=flip(files["-last"], 33)) == 2
+    wal = files["-wal"]
+    for damaged in (None, b"", wal[:-1], flip(wal, 10), flip(wal, len(wal) // 2), flip(wal, len(wal) - 1)):
+        for _ in range(2):
+            with pytest.raises(ValueError, match=r"b.sqlite: damaged \(events? .* missing: .*delete .*b.sqlite-last"):
+                events_left(wal=damaged)
+    killed.unlink()
+    with pytest.raises(ValueError, match="events 1 to 2 are missing"):
+        player(killed, policy)
+    killed.with_name("b.sqlite-last").unlink()
+    with player(killed, policy) as again:
+        assert again._position.n == 0
 
 
 def test_files_that_are_not_the_players(tmp_path, small_store):
@@ -441,46 +584,47 @@ def test_a_player_is_of_one_process(monkeypatch):
         one.choose()
 
 
-def played_by_two(store, seed, seconds):
-    """Two processes that are killed after so many seconds; returns what they were told."""
-    environment = os.environ | {"PYTHONPATH": str(CHILD.parent.parent)}
-    children = [
-        subprocess.Popen(
-            [sys.executable, CHILD, store, str(seed + n)], stdout=subprocess.PIPE, text=True, env=environment
-        )
-        for n in range(2)
-    ]
-    lines = [child.stdout.readline() for child in children]
-    time.sleep(seconds)
+def killed(store, times, longest):
+    """Kill one of two processes that play from a file, or both, so many times; nothing that they were told is lost."""
+    chance, context = random.Random(1), multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["jaxbandit.live"])  # imported once, in the process that forks those to be killed
+    told = store.with_name("told")
+
+    def started():
+        child = context.Process(target=live_child.main, args=(store, chance.randrange(10**6), told))
+        child.start()
+        return child
+
+    children, kills = [started(), started()], 0
+    while kills < times:
+        while not told.exists():
+            time.sleep(0.01)
+        time.sleep(chance.uniform(0, longest))
+        for n in chance.choice([[0], [1], [0, 1]]):
+            children[n].kill()
+            children[n].join()
+            assert children[n].exitcode == -signal.SIGKILL
+            kills, children[n] = kills + 1, started()
     for child in children:
         child.kill()
-    lines += [line for child in children for line in child.communicate()[0].splitlines(True)]
-    assert all(lines)
-    return [json.loads(line) for line in lines if line.endswith("\n")]
-
-
-def killed(store, times):
-    """Kill two processes that play from one file so many times; nothing that they were told is lost."""
-    chance, told = random.Random(1), []
-    for n in range(times):
-        told += played_by_two(store, 2 * n, chance.uniform(0.05, 0.8))
+        child.join()
+    acknowledged = [json.loads(line) for line in told.read_text().splitlines()]
     with player(store) as one:
         check_log(one, store)
-        plays = [choice for choice in events(store) if choice[0] == "choose"]
+        plays = [event for event in events(store) if event[0] == "choose"]
         arms = {first: ARMS[played[0]] for _, _, first, played, *_ in plays}
         answers = {number: list(STATES)[state] for kind, number, _, state, *_ in events(store) if kind == "answer"}
-        for kind, number, said in told:
+        for kind, number, said in acknowledged:
             assert (arms if kind == "choose" else answers)[number] == said
-        assert len({number for kind, number, _ in told if kind == "choose"}) == sum(
-            kind == "choose" for kind, *_ in told
-        )
+        chosen = [number for kind, number, _ in acknowledged if kind == "choose"]
+        assert len(set(chosen)) == len(chosen) <= len(plays)
         assert set(arms) == set(range(len(plays))) and {choice.id for choice in one.open} == set(arms) - set(answers)
-    return len(told)
+    return f"{kills} kills, {len(acknowledged)} events were acknowledged, {len(plays) + len(answers)} are in the log"
 
 
 def test_two_processes_that_are_killed_lose_nothing(tmp_path):
-    assert killed(tmp_path / "a.sqlite", 1) > 5
+    killed(tmp_path / "a.sqlite", 2, 0.5)
 
 
 def test_many_kills(tmp_path):
-    print(killed(tmp_path / "a.sqlite", 30), "answers and choices were told")
+    print(killed(tmp_path / "a.sqlite", 100, 2))

@@ -88,7 +88,8 @@ BAD_ARRAYS = [
     (lambda: fit([ARM, [[1], [0]]], (0, 1)), "data: arm 1 has 2 sequences of one step at most"),
     (lambda: fit([ARM, [[0, 0], [1, 1]]], (0, 1)), "data: arm 1: no transition leaves states [0], and none leaves"),
     (lambda: fit([ARM, [0.0, 1.0]], (0, 1)), "data: arm 1 holds float64, not states 0..1"),
-    (lambda: fit([ARM, ["0", "1"]]), "data: arm 1: ['0', '1'] is not an array of numbers"),
+    (lambda: fit([ARM, ["0", "1"]]), "data: arm 1 holds texts, such as '0'; give numbers, or what each"),
+    (lambda: fit([["won", "lost"], ["won", "no"]], {"won": 1, "lost": 0}), "data: arm 1, step 1: 'no' is not among st"),
     (lambda: fit([ARM, [0.5, np.nan]]), "data: arm 1, step 1: nan is not among finite numbers"),
     (lambda: fit([[1, 1], [1, 1, 1]]), "data: every step of every arm pays 1"),
     (lambda: fit([ARM, np.arange(70)]), "data: 70 distinct rewards, each of which would be a state; at most 64 "),
@@ -148,7 +149,7 @@ def test_a_log_of_trials_of_several_subjects(tmp_path, separator):
 
 
 def test_a_table_in_memory_and_states_by_name(tmp_path):
-    """Arrays under names are the file that they would be written to; in lists, states are numbers."""
+    """Arrays under names are the file that they would be written to; in lists, states are names or numbers."""
     rows = [("s1", 1, "L", "lost"), ("s1", 2, "R", "won"), ("s1", 3, "L", "won"), ("s2", 1, "R", "won")]
     rows += [("s2", 2, "R", "lost"), ("s2", 4, "L", "won"), ("s2", 5, "L", "lost")]
     header = ["sequence", "trial", "arm", "state"]
@@ -158,8 +159,10 @@ def test_a_table_in_memory_and_states_by_name(tmp_path):
     assert fitted.counts.tolist() == [[[0, 1], [1, 0]], [[0, 1], [0, 0]]]
     assert fitted.reward.tolist() == [[1, -0.5]] * 2
     by_hand = {"L": [[1, 0], [0, 1]], "R": [[0], [0, 1]]}
-    for other in (fit(written(tmp_path, ";", header, rows), pays, columns=columns), fit(by_hand, pays)):
-        np.testing.assert_array_equal(other.transition, fitted.transition)
+    by_name = {arm: [[list(pays)[state] for state in one] for one in several] for arm, several in by_hand.items()}
+    tables = [(by_hand, pays), (by_name, pays), (by_hand, {1: -0.5, 0: 1})]
+    for other in [fit(written(tmp_path, ";", header, rows), pays, columns=columns), *(fit(*table) for table in tables)]:
+        np.testing.assert_array_equal(other.means, fitted.means)
     with pytest.raises(ValueError, match="^data: row 6: trial 3 of arm L follows trial 4; rounds go up, in this order"):
         fit(table | {"trial": [1, 2, 3, 1, 2, 4, 3]}, pays, columns=columns)
     with pytest.raises(ValueError, match="^data: columns: no columns 'trials' in "):

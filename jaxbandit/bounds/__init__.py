@@ -1,6 +1,8 @@
-"""Upper and lower bounds on regret, in float64 NumPy: functions of an environment that return a `Bound`."""
+"""Upper and lower bounds on regret, functions of an environment that return a `Bound`, and on the rounds it takes to
+know which arm is best; in float64 NumPy."""
 
 from jaxbandit.bounds.arms import Bound
+from jaxbandit.bounds.best_arm import Identification, Pair, identification
 from jaxbandit.bounds.exponent import regret_exponent
 from jaxbandit.bounds.lower_bounds import lai_robbins, lower, lower_paper
 from jaxbandit.bounds.one_parameter import family_lower
@@ -11,8 +13,11 @@ from jaxbandit.bounds.upper import upper_asymptotic, upper_finite
 __all__ = [
     "Bound",
     "Condition",
+    "Identification",
+    "Pair",
     "eigenvalue_condition",
     "family_lower",
+    "identification",
     "lai_robbins",
     "lower",
     "lower_paper",

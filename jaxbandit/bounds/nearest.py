@@ -69,6 +69,46 @@ def nearest_two_state(
     return reached, least
 
 
+def two_state_rate(p01: np.ndarray, p10: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """inf{I(P || Q) : Q is in state 1 a share m = `share` of the time}, two states, P the chain of `p01` and `p10`.
+
+    As I falls on the straight way to P, the chains Q (`two_state_chain`) are the nearest ones of all on the other side
+    of m, too: those with a mean of at least m, or of at most m.
+
+    Args:
+      p01, p10: in (0, 1], broadcast against `share`.
+      share: outside (0, 1) the rate is inf.
+
+    >>> float(two_state_rate(np.array(0.4), np.array(0.55), np.array(5 / 9)).round(10))
+    0.0308345172
+    """
+    p01, p10, share = np.broadcast_arrays(np.asarray(p01, float), np.asarray(p10, float), np.asarray(share, float))
+    possible = (share > 0) & (share < 1)
+    nearest = two_state_chain(p01, p10, np.where(possible, share, 0.5))
+    law = np.stack([p10, p01], -1) / (p01 + p10)[..., None]
+    rate = (law * chains.relative_entropy(_two_rows(p01, p10), nearest)).sum(-1)
+    return np.asarray(np.where(possible, rate, np.inf))
+
+
+def two_state_chain(p01: np.ndarray, p10: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """The nearest Q [..., 2, 2] that is in state 1 a share m = `share` of the time, in (0, 1).
+
+    With c = (1 - m) / m it is the least of law_0 d(p01, x) + law_1 d(p10, c x), where x is the smaller root of
+    c x^2 - (A (1 + c) + B + c C) x + A = 0, A = law_0 p01 + law_1 p10, B = law_0 (1 - p01), C = law_1 (1 - p10).
+    """
+    c = (1 - share) / share
+    law_0, law_1 = p10 / (p01 + p10), p01 / (p01 + p10)
+    leaving = 2 * law_0 * p01
+    middle = leaving * (1 + c) + law_0 * (1 - p01) + c * law_1 * (1 - p10)
+    x = 2 * leaving / (middle + np.sqrt(np.maximum(middle**2 - 4 * c * leaving, 0)))
+    x = np.minimum(x, np.minimum(1, 1 / c))
+    return _two_rows(x, np.minimum(c * x, 1))
+
+
+def _two_rows(p01: np.ndarray, p10: np.ndarray) -> np.ndarray:
+    return np.stack([np.stack([1 - p01, p01], -1), np.stack([p10, 1 - p10], -1)], -2)
+
+
 def nearest_fast_enough(transition: np.ndarray, reward: np.ndarray, gap: float) -> tuple[float, float, float]:
     """inf{I(transition || Q) : p01' + p10' >= gap} for two states: the mean there, a value reached, a lower bound."""
     transition, reward = np.asarray(transition, float), np.asarray(reward, float)

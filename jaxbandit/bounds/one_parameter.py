@@ -47,26 +47,26 @@ def family_lower(environment: MarkovEnvironment, family: Family, plays: int = 1)
             f"environment: arms {least} and {worse[0]} have the mean {means[least]:g}; the bound needs a gap"
         )
     with jax.enable_x64(True):
-        divergence = np.asarray(_divergence(family, means[worse], np.full(len(worse), means[least])), float)
-    _check(environment, family, worse, least, divergence)
+        apart = np.asarray(_divergence(family, means[worse], np.full(len(worse), means[least])), float)
+    check_family(environment, family, worse, least, apart)
     per_arm = np.zeros(len(means))
-    per_arm[worse] = (means[least] - means[worse]) / divergence
+    per_arm[worse] = (means[least] - means[worse]) / apart
     return Bound("lower bound of the family", "policies good for all arms of the family", per_arm, per_arm.sum())
 
 
 _divergence = jax.jit(lambda family, mean, other: family.divergence(mean, other))
 
 
-def _check(
-    environment: MarkovEnvironment, family: Family, worse: np.ndarray, least: int, divergence: np.ndarray
+def check_family(
+    environment: MarkovEnvironment, family: Family, worse: np.ndarray, least: int, apart: np.ndarray
 ) -> None:
-    """Raise ValueError unless chains are of the family: only then is the divergence of their means theirs."""
+    """Raise ValueError unless chains are of the family: only then is the divergence `apart` of their means theirs."""
     if members.transition(environment) is None:
         of = members.family(environment, family)
         if type(of) is not type(family):
             raise ValueError(f"environment: its arms are not of the family {type(family).__name__}")
         return
     transition = irreducible(environment)
-    for arm, value in zip(worse, divergence, strict=True):
+    for arm, value in zip(worse, apart, strict=True):
         if not np.isclose(value, chains.kl_rate(transition[arm], transition[least]), rtol=1e-5, atol=0):
             raise ValueError(f"environment: arm {arm} or {least} is not of the family; its divergence is another")

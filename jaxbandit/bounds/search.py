@@ -73,7 +73,13 @@ class _Step(NamedTuple):
 Numbers = TypeVar("Numbers", _Point, _Step)
 
 
-def nearest_chain(transition: np.ndarray, reward: np.ndarray, target: float = -np.inf, gap: float = 0.0) -> Nearest:
+def nearest_chain(
+    transition: np.ndarray,
+    reward: np.ndarray,
+    target: float = -np.inf,
+    gap: float = 0.0,
+    near: np.ndarray | None = None,
+) -> Nearest:
     """The least I(transition || Q) found over chains Q with a mean of at least `target`, and a reward gap of `gap`.
 
     The search is over the rows of Q; law, mean and relative values are smooth functions of them. A barrier -b log Q_sj
@@ -89,6 +95,8 @@ def nearest_chain(transition: np.ndarray, reward: np.ndarray, target: float = -n
       reward: [S], not all equal.
       target: less than the largest reward.
       gap: in [0, 1].
+      near: [S, S], a chain with positive entries and a mean above `target` from which the only search begins, if given;
+        it takes a fifth of the time, and may end in another local minimum.
     """
     transition, reward = np.asarray(transition, float), np.asarray(reward, float)
     lowest, unit = reward.min(), np.ptp(reward)
@@ -103,7 +111,8 @@ def nearest_chain(transition: np.ndarray, reward: np.ndarray, target: float = -n
         return np.asarray(1 / np.ptp(_at(problem, rows).values, axis=1))
 
     with np.errstate(all="ignore"):  # steps that are not finite are not taken
-        ends = _search(problem, beginnings(transition, reward, target, gap, gaps_of))
+        starts = beginnings(transition, reward, target, gap, gaps_of) if near is None else near[None]
+        ends = _search(problem, starts)
         rates = _merit(problem, ends, np.zeros(len(ends.rate)))
     least = int(rates.argmin())
     return Nearest(float(lowest + unit * (ends.law[least] @ reward)), float(rates[least]), ends.rows[least])

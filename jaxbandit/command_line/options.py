@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import os
 import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any, ClassVar, TypeVar
 
@@ -16,22 +17,30 @@ import jax
 
 from jaxbandit import __version__, use_all_cores
 from jaxbandit.interruption import reraise_ctrl_c
+from jaxbandit.texts import near_miss
 
 T = TypeVar("T")
+VALUES = {int: "N", float: "X"}  # what stands for a value of this type in `--help`
 
 
-def option(default: Any, help: str) -> Any:
-    return dataclasses.field(default=default, metadata={"help": help})
+def option(default: Any, help: str, offered: Iterable[str] = ()) -> Any:
+    """An option with a flag; what is `offered` as its value, the shell completes."""
+    return dataclasses.field(default=default, metadata={"help": help, "offered": tuple(offered)})
 
 
-def argument(help: str) -> Any:
+def argument(help: str, offered: Iterable[str] = ()) -> Any:
     """An option that has to be given, without a flag."""
-    return dataclasses.field(metadata={"help": help})
+    return dataclasses.field(metadata={"help": help, "nargs": None, "offered": tuple(offered)})
 
 
-def arguments(help: str, one: str) -> Any:
+def arguments(help: str, one: str, offered: Iterable[str] = ()) -> Any:
     """What has to be given without a flag, once or several times: a tuple of texts, each of which is called `one`."""
-    return dataclasses.field(metadata={"help": help, "one": one})
+    return dataclasses.field(metadata={"help": help, "nargs": "+", "one": one, "offered": tuple(offered)})
+
+
+def name_in_words(help: str, offered: Iterable[str]) -> Any:
+    """A name without a flag, which may be left out, and may have blanks that are not quoted."""
+    return dataclasses.field(default="", metadata={"help": help, "nargs": "*", "offered": tuple(offered)})
 
 
 def _whole(text: str) -> int:
@@ -63,7 +72,7 @@ class Quick:
         defaults = {field.name: field.default for field in dataclasses.fields(self)}
         for name, value in self.QUICK.items() if self.quick else ():
             if getattr(self, name) not in (defaults[name], value):
-                own = ", ".join(map(_flag, self.QUICK))
+                own = ", ".join(map(flag, self.QUICK))
                 raise ValueError(f"--quick: has its own {own}; leave these out, or --quick")
             object.__setattr__(self, name, value)
 
@@ -100,7 +109,8 @@ def simulation(**defaults: int) -> type[Simulation]:
     return dataclasses.make_dataclass("Settings", fields, bases=(Simulation,), frozen=True)
 
 
-def _flag(name: str) -> str:
+def flag(name: str) -> str:
+    """The flag of an option."""
     return "--" + name.replace("_", "-")
 
 
@@ -109,13 +119,31 @@ def listed(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
 
 
-def names_in(text: str, flag: str, known: Sequence[str]) -> list[str]:
+def names_in(text: str, where: str, known: Sequence[str]) -> list[str]:
     """The names that an option lists."""
     names = listed(text)
     for name in names:
         if name not in known:
-            raise ValueError(f"{flag}: there is no {name!r}; there are {', '.join(known)}")
+            raise ValueError(unknown(where, name, known))
     return names
+
+
+def numbers_in(text: str, where: str, least: int) -> list[int]:
+    """The whole numbers that an option lists, each once, the least first."""
+    with suppress(argparse.ArgumentTypeError):
+        if min(numbers := {_whole(word) for word in listed(text)}) >= least:
+            return sorted(numbers)
+    raise ValueError(f"{where}: {text!r} is not a list of numbers of at least {least}, such as '10, 30, 100'")
+
+
+def unknown(what: str, name: str, known: Iterable[str]) -> str:
+    """The message on a name that is not known."""
+    return f"{what}: there is no {name!r}{near_miss(name, known)}; there are {', '.join(known)}"
+
+
+def file_name(words: str) -> str:
+    """Words that a file or folder can be called by."""
+    return re.sub(r"[^\w.=]+", "_", words).strip("_")
 
 
 def _filled(description: str) -> str:
@@ -130,46 +158,77 @@ def _filled(description: str) -> str:
     return "\n".join(map(filled, re.split(r"\n(?=\n|- )", description.strip())))
 
 
-def from_command_line(settings: type[T], name: str, description: str, arguments: list[str] | None = None) -> T:
-    """The settings that the command line asks for."""
+def parser_of(program: str, description: str, epilog: str = "") -> argparse.ArgumentParser:
+    """A parser without options but `--help` and `--version`."""
     parser = argparse.ArgumentParser(
-        prog=f"python -m experiments.{name}",
+        prog=program,
         description=_filled(description),
+        epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"jaxbandit {__version__}")
+    return parser
+
+
+def from_command_line(
+    settings: type[T], name: str, description: str, arguments: list[str] | None = None, program: str = ""
+) -> T:
+    """The settings that the command line asks for; of an experiment, unless the program has another name."""
+    parser = parser_of(program or f"python -m experiments.{name}", description)
     for field in sorted(dataclasses.fields(settings), key=lambda each: each.name == "quick"):  # type: ignore[arg-type]
-        flag, default = _flag(field.name), field.default
-        if "one" in field.metadata:
-            parser.add_argument(field.name, help=field.metadata["help"], metavar=field.metadata["one"], nargs="+")
+        own, default, said = flag(field.name), field.default, field.metadata
+        if "nargs" in said:
+            one = said.get("one", field.name.upper())
+            parser.add_argument(field.name, help=said["help"], metavar=one, nargs=said["nargs"])
             continue
-        if default is dataclasses.MISSING:
-            parser.add_argument(field.name, help=field.metadata["help"], metavar=field.name.upper())
-            continue
-        text = field.metadata["help"] + ("" if default == "" or default is False else f" (default: {default})")
+        text = said["help"].replace("NAME", name) + (
+            "" if default == "" or default is False else f" (default: {default})"
+        )
         if field.name == "quick":
-            text += "".join(f" {_flag(name)} {value!r}" for name, value in settings.QUICK.items())  # type: ignore[attr-defined]
+            text += "".join(f" {flag(name)} {value!r}" for name, value in settings.QUICK.items())  # type: ignore[attr-defined]
         if isinstance(default, bool):
-            parser.add_argument(flag, action="store_true", help=text)
-        else:
-            kind = _state if field.name == "initial_state" else _whole if isinstance(default, int) else type(default)
-            parser.add_argument(flag, type=kind, default=default, help=text, metavar=field.name.upper())
-    chosen = vars(parser.parse_args(arguments))
-    return settings(**{name: tuple(each) if isinstance(each, list) else each for name, each in chosen.items()})
+            parser.add_argument(own, action="store_true", help=text)
+            continue
+        kind = _state if field.name == "initial_state" else _whole if isinstance(default, int) else type(default)
+        value = "DIR" if field.name == "out" else VALUES.get(type(default), "TEXT")
+        parser.add_argument(own, type=kind, default=default, help=text, metavar=value)
+    known, rest = parser.parse_known_args(arguments)
+    if rest:
+        flags = [each for action in parser._actions for each in action.option_strings if each.startswith("--")]
+        wrong = rest[0].partition("=")[0]
+        parser.error(unknown("options", wrong, flags) if wrong.startswith("-") else f"{wrong!r}: not one more is taken")
+    chosen = vars(known)
+    for field in dataclasses.fields(settings):  # type: ignore[arg-type]
+        if (nargs := field.metadata.get("nargs")) is not None:
+            chosen[field.name] = tuple(chosen[field.name]) if nargs == "+" else " ".join(chosen[field.name])
+    return settings(**chosen)
 
 
-def main(function: Any, settings: type[T], name: str, description: str) -> None:
-    """Run an experiment from the command line: one CPU device a core, errors of the user's making without traceback.
+def main(
+    function: Any,
+    settings: type[T],
+    name: str,
+    description: str,
+    arguments: list[str] | None = None,
+    program: str = "",
+) -> None:
+    """Run a command: one CPU device a core, errors of the user's making without traceback.
 
-    Ctrl-C ends it with 130 at whatever moment it comes.
+    It ends with 2 for what was asked wrongly, with 1 for what failed on the way, such as a disk that is full, and with
+    130 for Ctrl-C at whatever moment it comes. `program` is what was called where it is no experiment.
     """
     try:
-        chosen = from_command_line(settings, name, description)
+        chosen = from_command_line(settings, name, description, arguments, program)
         use_all_cores()
         with reraise_ctrl_c():
             function(chosen)
+        sys.stdout.flush()
     except KeyboardInterrupt:
         print("stopped; what is written is kept, and the same command continues")
         sys.exit(130)
-    except (ValueError, OSError) as error:
-        sys.exit(f"{name}: {error}")
+    except BrokenPipeError:  # what read the output, as `head` does, has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python complains when it flushes
+        sys.exit(1)
+    except (ValueError, OSError, ImportError) as error:
+        print(f"{name}: {error}", file=sys.stderr)
+        sys.exit(2 if isinstance(error, ValueError) else 1)

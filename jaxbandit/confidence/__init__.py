@@ -6,15 +6,25 @@ whole chain. Others may take what is listed here, in `row` and in `chain`; `fami
 """
 
 from jaxbandit.confidence.bernoulli import Solver, kl_bound, kl_lower, kl_upper
-from jaxbandit.confidence.chain import chain_likelihood_ratio, chain_mean, chain_mean_upper
+from jaxbandit.confidence.chain import (
+    ChainOrder,
+    chain_likelihood_ratio,
+    chain_mean,
+    chain_mean_upper,
+    chain_mixture,
+    chain_order,
+)
 from jaxbandit.confidence.family import family_upper
 from jaxbandit.confidence.row import kl_ball_max, stationary_mean_lower, stationary_mean_upper
 
 __all__ = [
+    "ChainOrder",
     "Solver",
     "chain_likelihood_ratio",
     "chain_mean",
     "chain_mean_upper",
+    "chain_mixture",
+    "chain_order",
     "family_upper",
     "kl_ball_max",
     "kl_bound",

@@ -9,6 +9,7 @@ from typing import Any
 
 import jax
 
+from jaxbandit import ALL
 from jaxbandit.command_line.options import Quick, Simulation, arguments, option
 
 FULL = {"problems": 4, "budget": 4, "number": 2, "runs": 4}  # times what is asked for
@@ -24,7 +25,7 @@ class Settings(Quick):
     """Options of a judgement."""
 
     QUICK = Quick.QUICK | {"horizon": 500, "problems": 4, "budget": 32, "number": 1}
-    policies: tuple[str, ...] = arguments("an expression of the library's, or FILE.py:EXPRESSION", "POLICY")
+    policies: tuple[str, ...] = arguments("an expression of the library's, or FILE.py:EXPRESSION", "POLICY", ALL)
     runs: int = option(200, "runs of every named problem, and of the worst ones")
     horizon: int = option(10_000, "rounds of a run")
     problems: int = option(96, "how many problems are drawn from the space")
@@ -54,7 +55,7 @@ class Settings(Quick):
 
     def command(self) -> str:
         """The command that asks for this."""
-        line = ["python", "-m", "experiments.judge", *self.policies]
+        line = ["jaxbandit", "judge", *self.policies]
         for name, value in self.changed().items():
             line += [f"--{name}"] if value is True else [f"--{name}", f"{value}"]
         return shlex.join(line)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import difflib
 import importlib.util
 import inspect
 import re
@@ -16,10 +15,10 @@ from typing import Any
 import jaxbandit
 from jaxbandit import families, members, policies
 from jaxbandit.simulation.asking.user_code import in_words
+from jaxbandit.texts import near_miss
 
 PARTS = ("init", "scores", "update")
 IN_A_FILE = re.compile(r"(.*?\.py)(?::(.*))?", re.DOTALL)
-OURS = Path(__file__).parent.parent  # the experiments
 EXPRESSION = "<policy>"
 
 
@@ -72,9 +71,8 @@ def _value(expression: str, names: Mapping[str, Any], where: str) -> Any:
         return eval(code, dict(names))
     except NameError as error:
         if error.name in unknown:
-            near = difflib.get_close_matches(error.name, names, 1)
-            meant = f"; did you mean {near[0]}?" if near else ""
-            raise ValueError(f"{where} has no {error.name!r}; {_offer(where, names)}{meant}") from None
+            meant = near_miss(error.name, names)
+            raise ValueError(f"{where} has no {error.name!r}{meant}; {_offer(where, names)}") from None
         raise ValueError(in_users_words(error, expression)) from None
     except Exception as error:
         text = in_users_words(error, expression)
@@ -96,7 +94,7 @@ def _made_of_arms(name: str, names: Mapping[str, Any]) -> str:
 
 def in_users_words(error: Exception, expression: str) -> str:
     """The error in one line, which begins with the user's line, or with the expression where no file has one."""
-    ours = (OURS, Path(str(jaxbandit.__file__)).parent, Path(str(importlib.__file__)).parent.parent)
+    ours = (Path(str(jaxbandit.__file__)).parent, Path(str(importlib.__file__)).parent.parent)
 
     def is_a_users(file: str) -> bool:
         """Whether a file is neither Python's, nor a package's, nor ours."""

@@ -25,7 +25,9 @@ def gymnasium_env(arms: Environment, plays: int = 1, *, horizon: int) -> Any:
 
     `info` has the arms played in this round, their states and their rewards. After `horizon` rounds the run is
     truncated; it never terminates. Each `reset` begins a new run, and a seed determines all later ones. For many runs
-    at once use `gymnasium.vector.SyncVectorEnv`; `simulate` is faster by far where a policy is written in JAX.
+    at once use `gymnasium.vector.SyncVectorEnv`, or `AsyncVectorEnv` with `context="spawn"`: its default on Linux is to
+    fork, and a forked process may wait for ever for JAX's threads, which it does not have. `simulate` is faster by far
+    where a policy is written in JAX.
 
     Args:
       arms: any environment.

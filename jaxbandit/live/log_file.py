@@ -5,7 +5,7 @@ and of the digest before it, and one more row has the number and the digest of t
 missing or additional row is noticed. Every so many events the position is stored, too; it saves time and no more.
 
 SQLite's file `-wal`, which is there until the last player is closed, has checksums of its own: if a byte of it is
-damaged after a kill, SQLite drops what stands behind that byte.
+damaged after a kill, SQLite drops what stands behind that byte. `last_events` notices that.
 """
 
 from __future__ import annotations
@@ -18,17 +18,19 @@ import sqlite3
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, NoReturn
 from urllib.request import pathname2url
 
 from jaxbandit.arguments import path as as_path
 from jaxbandit.interruption import CtrlC
+from jaxbandit.live.last_events import LastEvents
 from jaxbandit.live.position import START, Event, Position
+from jaxbandit.live.sqlite_errors import CURE, in_words
 
 APPLICATION = 0x6A78_6261  # in the header of the file
-VERSION = 1  # of the file; the package reads the files that it writes, and no other
+VERSION = 2  # of the file; the package reads the files that it writes, and no other
 PATIENCE = 30.0  # seconds to wait for another process that writes
 TABLES = (
     "CREATE TABLE about (only_row INTEGER PRIMARY KEY, text TEXT, digest BLOB)",
@@ -37,7 +39,6 @@ TABLES = (
     "CREATE TABLE answers (id INTEGER PRIMARY KEY, n INTEGER)",
     "CREATE TABLE snapshots (n INTEGER PRIMARY KEY, header TEXT, data BLOB, digest BLOB)",
 )
-CURE = "restore a copy of it, or move it away and begin a new store"
 
 
 class LogFile:
@@ -60,15 +61,21 @@ class LogFile:
             if self.path.is_dir():
                 raise ValueError(f"{self.path}: a folder; store is the path of one file")
             self.writable = _can_write(self.path)
+        self.last_events = LastEvents(self.path)
+        if self.path is not None and not self.path.exists():
+            self.last_events.check(self.last_events.last(), 0, None)
+        self.appended: tuple[int, bytes] | None = None  # the last event of the transaction
         with self._errors_named():
             self.connection, self.process = self._connected(), os.getpid()
-            self.close = weakref.finalize(self, _close, self.connection, self.process)
             try:
                 self._begun(json.dumps(about, sort_keys=True))
                 self.file = None if self.path is None else _identity(self.path)
             except BaseException:
-                self.close()
+                self.connection.close()
                 raise
+            self.close = weakref.finalize(
+                self, _close, self.connection, self.process, self.last_events if self.writable else None
+            )
 
     def _connected(self) -> sqlite3.Connection:
         options: dict[str, Any] = {"isolation_level": None, "timeout": PATIENCE, "check_same_thread": False}
@@ -82,6 +89,7 @@ class LogFile:
     def _begun(self, about: str) -> None:
         """Make the tables of a new file, or raise ValueError unless they are whole and the log's own."""
         run = self.connection.execute
+        known = self.last_events.last()  # before the log is read, which may grow meanwhile
         if self.path is not None and self.writable:
             if run("PRAGMA application_id").fetchone()[0] == 0 and not run("SELECT * FROM sqlite_schema").fetchone():
                 self._without_waiting("PRAGMA journal_mode = WAL")
@@ -89,7 +97,10 @@ class LogFile:
         with self.transaction(write=self.writable):
             tables = [sql for (sql,) in run("SELECT sql FROM sqlite_schema ORDER BY rootpage")]
             application, version = (run(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version"))
+            if self.writable:  # nobody else writes now
+                known = self.last_events.last()
             if not tables and self.writable and (application, version) == (0, 0):
+                self.last_events.check(known, 0, None)
                 for sql in TABLES:
                     run(sql)
                 run("INSERT INTO about VALUES (1, ?, ?)", (about, _digest(START, about)))
@@ -111,11 +122,14 @@ class LogFile:
                 self._damaged("what it belongs to")
             if row[0] != about:
                 self._other(json.loads(row[0]), json.loads(about))
+            if known is not None:
+                (last,) = run("SELECT n FROM last_event WHERE typeof(n) = 'integer'").fetchone() or (0,)
+                self.last_events.check(known, last, run("SELECT digest FROM events WHERE n = ?", known[:1]).fetchone())
 
     def _other(self, old: dict[str, Any], new: dict[str, Any]) -> None:
         """Raise the error of a store that belongs to another player."""
-        changed = [name for name in new if old.get(name) != new[name]]
-        name = changed[0] if changed else "more"
+        changed = [name for name in {**new, **old} if old.get(name) != new.get(name)]
+        name = changed[0]
         raise ValueError(
             f"{self.path}: made for another player: {', '.join(changed)} changed ({name}: {old.get(name)} in the "
             f"store, {new.get(name)} now); give the same arguments, or store= another path"
@@ -148,7 +162,9 @@ class LogFile:
                 "was moved, deleted or replaced while a player had it open; make a new player",
                 str(self.path),
             )
-        with self._errors_named(), CtrlC():
+        # in memory nothing outlives the process, and a signal that comes inside is as any error
+        with self._errors_named(), nullcontext() if self.path is None else CtrlC():
+            self.appended = None
             self.connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
             try:
                 yield
@@ -157,12 +173,15 @@ class LogFile:
                 if self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
                 raise
+            if self.appended is not None:
+                self.last_events.append(*self.appended)
 
     def append(self, position: Position, event: Event) -> None:
         """Append an event, which the position has applied already."""
         run, text = self.connection.execute, json.dumps(event)
         position.n += 1
         position.digest = _digest(position.digest, text)
+        self.appended = position.n, position.digest
         run("INSERT INTO events VALUES (?, ?, ?)", (position.n, text, position.digest))
         run("UPDATE last_event SET n = ?, digest = ? WHERE only_row = 1", (position.n, position.digest))
         for number in {"answer": event[1:2], "forget": event[1]}.get(event[0], ()):
@@ -180,8 +199,9 @@ class LogFile:
         if row is not None:
             n, header, data, digest = row
             of_event = run("SELECT digest FROM events WHERE n = ?", (n,)).fetchone()
-            whole = of_event is not None and isinstance(header, str) and isinstance(data, bytes)
-            if whole and digest == _digest(of_event[0], header, data):
+            of_event = of_event and of_event[0]
+            whole = isinstance(of_event, bytes) and isinstance(header, str) and isinstance(data, bytes)
+            if whole and digest == _digest(of_event, header, data):
                 position.restore(json.loads(header), data)
         self.follow(position)
         return position
@@ -208,10 +228,11 @@ class LogFile:
     def answer(self, number: int) -> Event:
         """The event that closed the play with this number."""
         run = self.connection.execute
-        place = run("SELECT n FROM answers WHERE id = ?", (number,)).fetchone() or (0,)
-        rows = run("SELECT event, digest FROM events WHERE n IN (?, ?) ORDER BY n", (place[0] - 1, place[0])).fetchall()
-        if len(rows) == 2 and isinstance(rows[1][0], str) and rows[1][1] == _digest(rows[0][1], rows[1][0]):
-            event: Event = json.loads(rows[1][0])
+        join = "SELECT n, event, digest FROM events JOIN (SELECT n AS at FROM answers WHERE id = ?)"
+        rows = run(f"{join} WHERE n IN (at - 1, at) ORDER BY n", (number,)).fetchall()
+        texts = [isinstance(text, str) and isinstance(digest, bytes) for _, text, digest in rows]
+        if texts == [True, True] and rows[1][2] == _digest(rows[0][2], rows[1][1]):
+            event: Event = json.loads(rows[1][1])
             if (event[0] == "answer" and event[1] == number) or (event[0] == "forget" and number in event[1]):
                 return event
         self._damaged(f"the answer of play {number}")
@@ -225,27 +246,7 @@ class LogFile:
         try:
             yield
         except (sqlite3.Error, UnicodeDecodeError, OverflowError) as error:
-            raise self._in_words(error) from error
-
-    def _in_words(self, error: Exception) -> Exception:
-        code, name = getattr(error, "sqlite_errorcode", 0) & 255, str(self.path)
-        if code == sqlite3.SQLITE_FULL:
-            return OSError(
-                errno.ENOSPC, "the disk is full and nothing was stored; free space and repeat the call", name
-            )
-        if code == sqlite3.SQLITE_BUSY:
-            return BlockingIOError(
-                errno.EWOULDBLOCK, f"another process has written for {PATIENCE:g} s; stop it, or repeat the call", name
-            )
-        if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-            return PermissionError(
-                errno.EACCES, f"cannot be written ({error}); make it and its folder writable, or move it", name
-            )
-        if code == sqlite3.SQLITE_IOERR:
-            return OSError(errno.EIO, f"{error}: nothing was stored; check the disk and repeat the call", name)
-        if isinstance(error, sqlite3.ProgrammingError):
-            return ValueError(f"{name}: the player is closed; make a new one")
-        return ValueError(f"{name}: not the store of a player, or damaged ({error}); {CURE}")
+            raise in_words(error, str(self.path), f"another process has written for {PATIENCE:g} s") from error
 
 
 def _can_write(path: Path) -> bool:
@@ -253,10 +254,12 @@ def _can_write(path: Path) -> bool:
     return os.access(path.parent, os.W_OK) and (not path.exists() or os.access(path, os.W_OK))
 
 
-def _close(connection: sqlite3.Connection, process: int) -> None:
+def _close(connection: sqlite3.Connection, process: int, last_events: LastEvents | None) -> None:
     """Close the connection in the process that opened it."""
     if os.getpid() == process:
         connection.close()
+        if last_events is not None:
+            last_events.delete()
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -3,38 +3,41 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
+from functools import partial
 from types import TracebackType
 from typing import Any, overload
 
 import jax
-import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 
 from jaxbandit.arguments import LARGEST, LARGEST_INTEGER, excerpt, has, integer, list_of, number
 from jaxbandit.base import Policy, check_key
 from jaxbandit.live.history import History, history
 from jaxbandit.live.log_file import LogFile
-from jaxbandit.live.position import Choice, Position, check_some_arms
-from jaxbandit.live.real_arms import RealArms, check_plays
+from jaxbandit.live.log_result import log_result
+from jaxbandit.live.logged_position import LoggedPosition
+from jaxbandit.live.position import Choice, Position
+from jaxbandit.live.real_arms import RealArms, check_plays, check_some_arms
 from jaxbandit.live.summary_table import Report, report
+from jaxbandit.results.result import Result
 from jaxbandit.simulation.asking.contracts import check_leaves
 from jaxbandit.simulation.telling import fingerprint
 
 
-class Player:
+class Player(LoggedPosition):
     """A policy that plays real arms, whose choices and answers are stored in a log.
 
     A choice stays open until its answer comes, at any time and in any order. The policy learns in the order in which
     answers come, each with the round, and the probability, of its choice; for a policy that counts transitions, an
-    arm's answers are one sequence in this order. A choice and an answer are on the disk before the call returns. A
+    arm's answers are one sequence in this order. It learns a round of several plays at once, when none of them is open
+    any more: all are answered, or forgotten. A choice and an answer are on the disk before the call returns. A
     player that is made again with the same arguments and the same file goes on where the last one stopped, and several
     processes may play from one file: its state is bit for bit that of one player that never stopped. Calls from several
-    threads wait for each other. The file has numbers and names only, and SQLite keeps two more files beside it while a
+    threads wait for each other. The file has numbers and names only, and three more files lie beside it while a
     player is open. It must be on a local disk.
 
     Args:
@@ -46,6 +49,7 @@ class Player:
       store: the path of the log's file, which is made if it does not exist; None to keep the log in memory.
       key: of the policy's random numbers: an integer, or `jax.random.key(seed)`.
       snapshot: the state is stored every so many events; after a stop only the events since then are computed again.
+      prior: answers that are imagined of some arms before the first round, by name of the arm, as in `add`.
 
     Raises:
       ValueError: an argument out of range, arms that the policy cannot play, or a file that is damaged, of another
@@ -71,48 +75,28 @@ class Player:
         store: str | os.PathLike[str] | None = None,
         key: int | jax.Array = 0,
         snapshot: int = 1000,
+        prior: Mapping[str, Iterable[str | float]] | None = None,
     ) -> None:
         has("policy", policy, "a policy", "init", "scores", "update")
         self._arms = RealArms(arms, states, rewards)
         self._policy, self._plays_checked = policy, {1}
         check_leaves("policy", policy)
-        self._code = check_plays(policy, self._arms)
+        code = check_plays(policy, self._arms)
         if not isinstance(key, jax.Array):
             key = jax.random.key(integer("key", key, 0, LARGEST_INTEGER))
         check_key(key)
-        self._key = np.asarray(jax.random.key_data(key))
-        self._lock = threading.RLock()
+        key_data = np.asarray(jax.random.key_data(key))
         kind = type(policy)
         about = self._arms.described() | {
             "policy": {"class": f"{kind.__module__}.{kind.__qualname__}"} | fingerprint.values(policy),
-            "key": self._key.tolist(),
-            "floats": str(np.dtype(jnp.result_type(float))),
+            "key": key_data.tolist(),
+            "floats": str(self._arms.kind),
         }
-        self._log = LogFile(store, about, integer("snapshot", snapshot, 1, LARGEST_INTEGER))
-        self._position: Position | None = None
-        with self._transaction(write=False):
-            pass
-
-    def _start(self) -> Position:
-        """The position before the first event."""
-        return Position(self._policy, self._arms, self._key, self._code)
-
-    @contextmanager
-    def _transaction(self, write: bool = True) -> Iterator[Position]:
-        """The position after all events of the log; what the block appends is stored at its end."""
-        with self._lock:
-            try:
-                with self._log.transaction(write):
-                    if self._position is None:
-                        self._position = self._log.opened(self._start)
-                    else:
-                        self._log.follow(self._position)
-                    self._position.changed = False
-                    yield self._position
-            except BaseException:
-                if self._position is not None and self._position.changed:
-                    self._position = None  # it is ahead of the log, and is read again
-                raise
+        if imagined := self._arms.priors({} if prior is None else prior):
+            check_some_arms("prior", policy, self._arms.table)
+            about["prior"] = imagined
+        log = LogFile(store, about, integer("snapshot", snapshot, 1, LARGEST_INTEGER))
+        super().__init__(log, partial(Position, policy, self._arms, key_data, code, imagined))
 
     @overload
     def choose(self, *, plays: None = None, offered: Iterable[str] | None = None) -> Choice: ...
@@ -171,28 +155,9 @@ class Player:
                 raise ValueError("state: leave state and reward out; the dict has them")
             answers = [(n, said, None) if isinstance(said, str) else (n, None, said) for n, said in id.items()]
         with self._transaction() as position:
-            events = [self._answer(position, *answer) for answer in answers]
-            for event in events:
+            for event in [position.answer(*answer, self._log.answer) for answer in answers]:
                 if event is not None:
-                    position.apply(event)
-                    self._log.append(position, event)
-
-    def _answer(self, position: Position, id: Any, state: Any, reward: Any) -> list[Any] | None:
-        """The event of an answer; None if it was given before."""
-        place = integer("id", id)
-        if not 0 <= place < position.plays:
-            raise ValueError(f"id: {place} is unknown; give the id of a choice of this player")
-        if place in position.open:
-            arm = position.arms.names.index(position.open[place].arm)
-            return ["answer", place, arm, *position.arms.outcome(arm, state, reward)]
-        kind, _, *old = self._log.answer(place)
-        if kind == "forget":
-            raise ValueError(f"id: {place} was forgotten; its answer is not learned")
-        arm, number, paid = old
-        if position.arms.outcome(arm, state, reward) != (number, paid):
-            said = repr(position.arms.states[arm][number]) if position.arms.states else f"reward {paid}"
-            raise ValueError(f"id: {place} was answered with {said}; the first answer stays")
-        return None
+                    self._append(position, event)
 
     @property
     def open(self) -> list[Choice]:
@@ -217,12 +182,17 @@ class Player:
         with self._transaction() as position:
             old = [choice for choice in position.open.values() if choice.time <= time.time() - age]
             if old:
-                event = ["forget", [choice.id for choice in old]]
-                position.apply(event)
-                self._log.append(position, event)
+                self._append(position, ["forget", [choice.id for choice in old]])
         return old
 
-    def add(self, arm: str, *, states: Mapping[str, float] | None = None) -> None:
+    def add(
+        self,
+        arm: str,
+        *,
+        states: Mapping[str, float] | None = None,
+        like: str | None = None,
+        prior: Iterable[str | float] = (),
+    ) -> None:
         """Add an arm, which the policy has never played; nothing happens if an arm of this name is played already.
 
         A player that is made again gets the arms that it began with; the log knows those that were added.
@@ -230,21 +200,27 @@ class Player:
         Args:
           arm: its name.
           states: the reward of each of its states by name; by default those that all other arms have.
+          like: the name of an arm whose states the new one has, and which it begins like: what the policy knows of that
+            arm it then takes to be true of the new one, too.
+          prior: answers that are imagined of the arm, names of states or rewards, ["ignored"] * 8 + ["clicked"] * 2;
+            the policy learns them, in this order, as if they were real. Reports and the history leave them out.
 
         Raises:
-          ValueError: the name of a retired arm, states that do not fit, or a policy whose state has no row for each
-            arm, or that chooses by chance or in turns.
+          ValueError: the name of a retired arm, states or answers that do not fit, or a policy whose state has no row
+            for each arm, or that chooses by chance or in turns.
         """
         check_some_arms("arm", self._policy, self._arms.table)
         with self._transaction() as position:
-            event = ["add", *position.arms.new_arm(arm, states)]
+            copied = None if like is None else position.arms.arm("like", like)
+            new = position.arms.new_arm(arm, states, copied)
+            more = position.arms.with_arm(*new)
+            outcomes = more.imagined(position.arms.arms, prior)
             if arm in position.arms.names:
                 if position.arms.names.index(arm) in position.retired:
                     raise ValueError(f"arm: {arm!r} was retired; give the new arm another name")
                 return
-            check_plays(self._policy, position.arms.with_arm(*event[1:]))
-            position.apply(event)
-            self._log.append(position, event)
+            check_plays(self._policy, more)
+            self._append(position, ["add", *new, copied, outcomes])
 
     def retire(self, arm: str) -> None:
         """Never choose this arm again; answers of its open choices are still learned.
@@ -262,12 +238,10 @@ class Player:
                 return
             if len(position.retired) == position.arms.arms - 1:
                 raise ValueError(f"arm: {arm!r} is the last one that is not retired")
-            event = ["retire", place]
-            position.apply(event)
-            self._log.append(position, event)
+            self._append(position, ["retire", place])
 
     def report(self, *, level: float = 0.05) -> Report:
-        """Plays, answers and mean rewards of the arms; `print` shows a table.
+        """Plays, answers and mean rewards of the arms, and under a posterior law which is the best; `print` it.
 
         Args:
           level: the probability, for each arm, that its interval ever leaves the mean out.
@@ -283,6 +257,22 @@ class Player:
         """All plays and answers as columns, read from the log; `plotting.plot_history` draws them."""
         with self._transaction(write=False) as position:
             return history(list(position.arms.names), (event for _, _, event in self._log.events()))
+
+    def to_result(self, times: ArrayLike | None = None) -> Result:
+        """All plays with an answer as a `Result` of one run, for `save`, `to_xarray` and `plotting.plot_pulls`.
+
+        Nobody knows the means of real arms, so that regret, and the plots of it, raise ValueError. A play counts in its
+        round; plays that are open or forgotten do not count, because their states are not known.
+
+        Args:
+          times: the rounds to record, as in `simulate`; by default about 200.
+
+        Raises:
+          ValueError: no plays, or rounds with different numbers of plays; times that are not rounds of this player.
+        """
+        log = self.history()
+        with self._transaction(write=False) as position:
+            return log_result(log, position.arms, self._policy, times)
 
     def close(self) -> None:
         """Close the file; what was stored stays stored."""

@@ -6,6 +6,7 @@ import hashlib
 import json
 import math
 import platform
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -15,13 +16,14 @@ import numpy as np
 from jax import Array
 
 from jaxbandit import members
+from jaxbandit.arguments import integer
 from jaxbandit.base import Feedback, State, described
 from jaxbandit.live.real_arms import RealArms
 from jaxbandit.selection import top_arms
 from jaxbandit.version import __version__
 
 # of JSON: ["choose", round, id, arms, chances, offered, time], ["answer", id, arm, state, reward],
-# ["forget", [id, ..]], ["retire", arm] or ["add", name, names of states, rewards]
+# ["forget", [id, ..]], ["retire", arm] or ["add", name, names of states, rewards, like, [[state, reward], ..]]
 Event = list[Any]
 START = hashlib.blake2b(b"", digest_size=16).digest()  # of a log without events
 
@@ -74,10 +76,10 @@ def _probabilities(policy: Any, state: State, t: Array) -> Array | None:
 
 
 @jax.jit
-def _learned(policy: Any, state: State, whole: Array, real: Array) -> State:
-    """The policy's state after an answer: `whole` is arm, state before, state after, round; `real` reward, chance."""
-    chances = real[1:] if real.shape[0] > 1 else None
-    feedback = Feedback(whole[:1], whole[1:2], whole[2:3], real[:1], whole[3], chances=chances)
+def _learned(policy: Any, state: State, whole: Array, real: Array, t: Array) -> State:
+    """The policy's state after a round: `whole` [3, M] has arms, states before and after, `real` rewards, chances."""
+    chances = real[1] if real.shape[0] > 1 else None
+    feedback = Feedback(whole[0], whole[1], whole[2], real[0], t, chances=chances)
     return _strong(policy.update(state, feedback))
 
 
@@ -89,7 +91,7 @@ def _strong(state: State) -> State:
 class Position:
     """The state of a player, which events change; `n` and `digest` are those of the last event."""
 
-    def __init__(self, policy: Any, arms: RealArms, key_data: np.ndarray, code: str) -> None:
+    def __init__(self, policy: Any, arms: RealArms, key_data: np.ndarray, code: str, prior: list[list[Any]]) -> None:
         self.policy, self.arms, self.key_data, self.code = policy, arms, key_data, code
         self.random = members.probabilities(policy) is not None
         self.n, self.digest = 0, START
@@ -97,9 +99,12 @@ class Position:
         self.state = _initial(policy, jnp.asarray(arms.table, float))
         self.last = [0] * arms.arms  # the state that each arm last showed
         self.open: dict[int, Choice] = {}
+        self.together: dict[int, list[Any]] = {}  # by round of several plays: how many are open, the others' outcomes
         self.retired: list[int] = []
         self.totals: list[list[Any]] = [[0, 0, 0.0] for _ in range(arms.arms)]  # plays, answers, mean reward
         self.changed = False  # whether an event has changed it in the present transaction
+        for arm, outcomes in prior:
+            self._imagine(arm, outcomes)
 
     def choose(self, plays: int, offered: list[int] | None, time: float) -> Event:
         """Choose the arms of the next round; returns the event."""
@@ -127,6 +132,8 @@ class Position:
             chance = None if chances is None else chances[m]
             self.open[first + m] = Choice(self.arms.names[arm], first + m, self.round, chance, time)
             self.totals[arm][0] += 1
+        if len(arms) > 1:
+            self.together[self.round] = [len(arms), []]
 
     def apply(self, event: Event) -> None:
         """Change the position by an event, which `choose` returned or the log has."""
@@ -139,41 +146,81 @@ class Position:
             self._answered(*event[1:])
         elif kind == "forget":
             for number in event[1]:
-                del self.open[number]
+                self._closed(self.open.pop(number), [])
         elif kind == "retire":
             self.retired.append(event[1])
         elif kind == "add":
-            self._added(self.arms.with_arm(*event[1:]))
+            *arm, like, outcomes = event[1:]
+            self._added(self.arms.with_arm(*arm), like)
+            self._imagine(self.arms.arms - 1, outcomes)
         else:
             raise ValueError(f"{kind}: not an event")
 
+    def answer(self, id: Any, state: Any, reward: Any, closed: Callable[[int], Event]) -> Event | None:
+        """The event of an answer; None if it was given before; `closed` gives the event that closed a play."""
+        place = integer("id", id)
+        if not 0 <= place < self.plays:
+            raise ValueError(f"id: {place} is unknown; give the id of a choice of this player")
+        if place in self.open:
+            arm = self.arms.names.index(self.open[place].arm)
+            return ["answer", place, arm, *self.arms.outcome(arm, state, reward)]
+        kind, _, *old = closed(place)
+        if kind == "forget":
+            raise ValueError(f"id: {place} was forgotten; its answer is not learned")
+        arm, number, paid = old
+        if self.arms.outcome(arm, state, reward) != (number, paid):
+            said = repr(self.arms.states[arm][number]) if self.arms.states else f"reward {paid}"
+            raise ValueError(f"id: {place} was answered with {said}; the first answer stays")
+        return None
+
     def _answered(self, number: int, arm: int, state: int, reward: float) -> None:
         choice = self.open.pop(number)
-        whole = np.array([arm, self.last[arm], state, choice.round], np.int32)
-        real = np.array([reward] if choice.probability is None else [reward, choice.probability], self.kind)
-        self.state = _learned(self.policy, self.state, whole, real)
-        self.last[arm] = state
+        chance = [] if choice.probability is None else [choice.probability]
+        self._closed(choice, [[number, arm, state, reward, *chance]])
         totals = self.totals[arm]
         totals[1] += 1
         totals[2] += (reward - totals[2]) / totals[1]
 
-    def _added(self, arms: RealArms) -> None:
-        """One more arm: a new row of every array of the policy's state."""
-        fresh, old = _initial(self.policy, jnp.asarray(arms.table, float)), self.arms.arms
-        self.state = jax.tree.map(lambda new, leaf: jnp.concatenate([leaf, new[old:]]), fresh, self.state)
-        self.arms = arms
-        self.last.append(0)
-        self.totals.append([0, 0, 0.0])
+    def _closed(self, choice: Choice, outcomes: list[list[Any]]) -> None:
+        """Let the policy learn the outcomes of a round if none of its plays is open any more, all of them at once.
 
-    @property
-    def kind(self) -> Any:
-        """The default float type."""
-        return jnp.result_type(float)
+        The update of a policy may depend on how many plays a round has, as that of `IMED` does, or count rounds.
+        """
+        if choice.round in self.together:
+            left, known = self.together.pop(choice.round)
+            outcomes = sorted([*known, *outcomes])
+            if left > 1:
+                self.together[choice.round] = [left - 1, outcomes]
+                return
+        if outcomes:
+            _, arms, states, *real = zip(*outcomes)
+            self._learn(list(arms), list(states), real, choice.round)
+
+    def _learn(self, arms: list[int], states: list[int], real: list[Any], t: int) -> None:
+        whole = np.array([arms, [self.last[arm] for arm in arms], states], np.int32)
+        self.state = _learned(self.policy, self.state, whole, np.array(real, self.arms.kind), np.int32(t))
+        for arm, state in zip(arms, states):
+            self.last[arm] = state
+
+    def _imagine(self, arm: int, outcomes: list[list[Any]]) -> None:
+        """Let the policy learn answers that are imagined, as if the arm had been played in the present round."""
+        for state, reward in outcomes:
+            self._learn([arm], [state], [[reward]], max(self.round, 1))
+
+    def _added(self, arms: RealArms, like: int | None) -> None:
+        """One more arm: a new row of every array of the policy's state, or a copy of the row of another arm."""
+        rows, start = self.state, like
+        if start is None:
+            rows, start = _initial(self.policy, jnp.asarray(arms.table, float)), self.arms.arms
+        more = jax.tree.map(lambda leaf, row: jnp.concatenate([leaf, row[start : start + 1]]), self.state, rows)
+        self.state, self.arms = more, arms
+        self.last.append(0 if like is None else self.last[like])
+        self.totals.append([0, 0, 0.0])
 
     def program(self) -> str:
         """What the bits of a state depend on beside the log: a snapshot of another program is not used."""
         where = f"{jax.default_backend()} {platform.machine()}"
-        return f"jaxbandit {__version__}, jax {jax.__version__}, {np.dtype(self.kind)}, {where}, code {self.code}"
+        return f"jaxbandit {__version__}, jax {jax.__version__}, {self.arms.kind}, {where}, code {self.code}"
 
     def snapshot(self) -> tuple[str, bytes]:
         """The position as a text of JSON and the bytes of the state's arrays."""
@@ -184,6 +231,7 @@ class Position:
             "added": self.arms.added,
             "leaves": [[str(leaf.dtype), leaf.shape] for leaf in leaves],
             "open": [list(choice) for choice in self.open.values()],
+            "together": [[t, *entry] for t, entry in self.together.items()],
             **{name: getattr(self, name) for name in NUMBERS},
         }
         return json.dumps(header), b"".join(leaf.tobytes() for leaf in leaves)
@@ -193,7 +241,7 @@ class Position:
         if header["program"] != self.program():
             return False
         for arm in header["added"]:
-            self._added(self.arms.with_arm(*arm))
+            self._added(self.arms.with_arm(*arm), None)
         arrays, start = [], 0
         for name, shape in header["leaves"]:
             kind = jnp.dtype(name)
@@ -202,6 +250,7 @@ class Position:
             start += size
         self.state = jax.tree.unflatten(jax.tree.structure(self.state), arrays)
         self.open = {fields[1]: Choice(*fields) for fields in header["open"]}
+        self.together = {t: entry for t, *entry in header["together"]}
         self.digest = bytes.fromhex(header["digest"])
         for name in NUMBERS:
             setattr(self, name, header[name])
@@ -209,25 +258,3 @@ class Position:
 
 
 NUMBERS = ("n", "round", "plays", "last", "retired", "totals")  # what a snapshot has beside the state
-
-
-def check_some_arms(argument: str, policy: Any, table: np.ndarray) -> None:
-    """Raise ValueError for a policy that cannot choose among some of its arms, or whose arms are fixed."""
-    name = type(policy).__name__
-    if members.probabilities(policy) is not None or members.takes_turns(policy):
-        raise ValueError(
-            f"{argument}: {name} chooses by chance or in turns among all arms; use an index policy, as UCB1"
-        )
-
-    def rows(arms: int) -> list[Any]:
-        return jax.tree.leaves(jax.eval_shape(policy.init, jax.ShapeDtypeStruct((arms, table.shape[1]), float)))
-
-    arms = len(table)
-    try:
-        each_has_one = all(
-            a.shape[:1] == (arms,) and b.shape[:1] == (arms + 1,) for a, b in zip(rows(arms), rows(arms + 1))
-        )
-    except (TypeError, ValueError):  # the policy has a field for this number of arms
-        each_has_one = False
-    if not each_has_one:
-        raise ValueError(f"{argument}: the state of {name} has no row for each arm; use an index policy, as UCB1")

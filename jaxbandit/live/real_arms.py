@@ -23,12 +23,13 @@ class RealArms:
     """The arms as the `validate` of a policy sees them: rested arms whose laws are unknown.
 
     Fields: `names` of the arms; `states`, the names of the states of each arm, or None if rewards are real numbers;
-    `reward` [K, S] float64, or None; `reward_range`; `arms`, the number K.
+    `reward` [K, S] float64, or None; `reward_range`; `arms`, the number K; `kind`, the default float type.
     """
 
     def __init__(self, names: Iterable[str], states: Any, rewards: Any) -> None:
         self.names = _names("arms", names)
         self.arms = len(self.names)
+        self.kind = np.dtype(jnp.result_type(float))
         self.states: list[list[str]] | None = None
         self.reward: np.ndarray | None = None
         self.added: list[list[Any]] = []  # the arguments of `with_arm` of the arms that were added
@@ -51,13 +52,20 @@ class RealArms:
             more.reward_range = float(more.reward.min()), float(more.reward.max())
         return more
 
-    def new_arm(self, name: Any, states: Any) -> list[Any]:
-        """The arguments of `with_arm` for a new arm, checked; by default it has the states of all others."""
+    def new_arm(self, name: Any, states: Any, like: int | None = None) -> list[Any]:
+        """The arguments of `with_arm` for a new arm, checked; by default it has the states of all others.
+
+        It has those of the arm with the number `like`, if that is given.
+        """
         _names("arm", [name])
+        if like is not None and states is not None:
+            raise ValueError("states: leave it out; the new arm has those of the arm that it is like")
         if self.states is None or self.reward is None:
             if states is not None:
                 raise ValueError("states: the arms have none; leave it out")
             return [name, None, None]
+        if like is not None:
+            return [name, self.states[like], self.reward[like, : len(self.states[like])].tolist()]
         if states is None:
             rows = {(tuple(names), tuple(row)) for names, row in zip(self.states, self.reward.tolist(), strict=True)}
             if len(rows) > 1:
@@ -101,8 +109,8 @@ class RealArms:
                 paid = number("reward", reward, max(low, -LARGEST), min(high, LARGEST))
             except ValueError as error:
                 raise ValueError(f"{error}; {UNKNOWN}") from None
-            return 0, float(jnp.result_type(float).type(paid))
-        row, names = self.reward[arm].astype(jnp.result_type(float)), self.states[arm]
+            return 0, float(self.kind.type(paid))
+        row, names = self.reward[arm].astype(self.kind), self.states[arm]
         place = None
         if state is not None:
             if not isinstance(state, str) or state not in names:
@@ -121,6 +129,25 @@ class RealArms:
         if place is None:
             raise ValueError(f"state: None; name one of {excerpt(names)}, or give reward=..; {UNKNOWN}")
         return place, float(row[place])
+
+    def priors(self, prior: Any) -> list[list[Any]]:
+        """[arm, its imagined answers] for each arm with a prior, in the order of the arms."""
+        if not isinstance(prior, Mapping):
+            raise ValueError(f"prior: {excerpt(prior)} is not a dict of answers, such as {{'red': ['clicked']}}")
+        numbers = {self.arm("prior", name): said for name, said in prior.items()}
+        return [[arm, self.imagined(arm, numbers[arm])] for arm in sorted(numbers)]
+
+    def imagined(self, arm: int, answers: Any) -> list[list[Any]]:
+        """[state, reward] of each answer that is imagined of an arm before its first play."""
+        outcomes = []
+        for place, answer in enumerate(list_of("prior", answers)):
+            state, reward = (answer, None) if isinstance(answer, str) else (None, answer)
+            try:
+                outcomes.append(list(self.outcome(arm, state, reward)))
+            except ValueError as error:
+                text = str(error).removesuffix(f"; {UNKNOWN}")
+                raise ValueError(f"prior: answer {place + 1} of arm {self.names[arm]!r}: {text}") from None
+        return outcomes
 
     def _paying(self, arm: int, row: np.ndarray, reward: Any) -> list[int]:
         """The states of the arm that pay the reward."""
@@ -146,6 +173,28 @@ def check_plays(policy: Any, arms: RealArms, plays: int = 1) -> str:
     shown = EnvironmentShapes(None, Feedback(empty, empty, empty, empty, empty, chances=chances), {}, None)
     form = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(jnp.shape(leaf), jnp.result_type(leaf)), policy)
     return policy_program("policy", form, Size(arms.arms, arms.table.shape[1], plays, real), shown).hash
+
+
+def check_some_arms(argument: str, policy: Any, table: np.ndarray) -> None:
+    """Raise ValueError for a policy that cannot choose among some of its arms, or whose arms are fixed."""
+    name = type(policy).__name__
+    if members.probabilities(policy) is not None or members.takes_turns(policy):
+        raise ValueError(
+            f"{argument}: {name} chooses by chance or in turns among all arms; use an index policy, as UCB1"
+        )
+
+    def rows(arms: int) -> list[Any]:
+        return jax.tree.leaves(jax.eval_shape(policy.init, jax.ShapeDtypeStruct((arms, table.shape[1]), float)))
+
+    arms = len(table)
+    try:
+        each_has_one = all(
+            a.shape[:1] == (arms,) and b.shape == (arms + 1, *a.shape[1:]) for a, b in zip(rows(arms), rows(arms + 1))
+        )
+    except (TypeError, ValueError):  # the policy has a field for this number of arms
+        each_has_one = False
+    if not each_has_one:
+        raise ValueError(f"{argument}: the state of {name} has no row for each arm; use an index policy, as UCB1")
 
 
 def _names(argument: str, names: Any) -> list[str]:

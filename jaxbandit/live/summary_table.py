@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import jax
 import numpy as np
 
 from jaxbandit.base import described
 from jaxbandit.confidence import kl_lower, kl_upper
+from jaxbandit.families import Gaussian
+from jaxbandit.live.choice_laws import choice_probabilities
 from jaxbandit.live.position import Position
+from jaxbandit.policies import Thompson, ThompsonMC
 
 
 @described
@@ -27,6 +31,9 @@ class Report(NamedTuple):
       mean: [K], mean reward of the answers; NaN without one.
       low: [K], the lower end of its interval; NaN if rewards have no finite range.
       high: [K], the upper end.
+      best: [K], the probability that it has the largest mean of the arms that are not retired, under the posterior law
+        of `Thompson`, or of `ThompsonMC` for two states that pay the same in all arms; NaN for all other policies. The
+        prior, and imagined answers, count.
     """
 
     arms: list[str]
@@ -36,15 +43,20 @@ class Report(NamedTuple):
     mean: np.ndarray
     low: np.ndarray
     high: np.ndarray
+    best: np.ndarray
 
     def __str__(self) -> str:
         width = max(len("arm"), *map(len, self.arms))
-        lines = [f"{'arm':{width}}  {'plays':>9}  {'answers':>9}  {'open':>6}  {'mean':>9}  interval"]
+        shown = not np.isnan(self.best).all()
+        best = f"  {'best':>6}" if shown else ""
+        lines = [f"{'arm':{width}}  {'plays':>9}  {'answers':>9}  {'open':>6}  {'mean':>9}{best}  interval"]
         for k, name in enumerate(self.arms):
             interval = "" if np.isnan(self.low[k]) else f"[{self.low[k]:.4g}, {self.high[k]:.4g}]"
             mean = "" if np.isnan(self.mean[k]) else f"{self.mean[k]:.4g}"
             counts = f"{self.plays[k]:>9,}  {self.answers[k]:>9,}  {self.open[k]:>6,}"
-            lines.append(f"{name:{width}}  {counts}  {mean:>9}  {interval}".rstrip())
+            if shown:
+                best = f"  {self.best[k]:>6.1%}" if not np.isnan(self.best[k]) else " " * 8
+            lines.append(f"{name:{width}}  {counts}  {mean:>9}{best}  {interval}".rstrip())
         return "\n".join(lines)
 
 
@@ -62,4 +74,21 @@ def report(position: Position, level: float) -> Report:
         ends = [np.asarray(bound(share, radius), float) for bound in (kl_lower, kl_upper)]
         low, high = (np.where(answers > 0, least + (most - least) * end, outer)
                      for end, outer in zip(ends, (least, most)))  # fmt: skip
-    return Report(list(arms.names), plays, answers, waiting, mean, low, high)
+    return Report(list(arms.names), plays, answers, waiting, mean, low, high, _best(position, answers))
+
+
+def _best(position: Position, answers: np.ndarray) -> np.ndarray:
+    """The probability of each arm to be the best one: that its draw from the posterior law is the largest."""
+    policy, best = position.policy, np.full(position.arms.arms, np.nan)
+    left = np.setdiff1d(np.arange(len(best)), position.retired)
+    if isinstance(policy, Thompson):
+        has_posterior = policy.memory is None  # a policy that forgets says nothing of all answers
+        if isinstance(policy.family, Gaussian):  # its flat prior is no law
+            has_posterior = has_posterior and bool(answers[left].all())
+    else:
+        table = position.arms.table
+        has_posterior = isinstance(policy, ThompsonMC) and table.shape[1] == 2 and bool((table == table[0]).all())
+    if has_posterior:
+        state = jax.tree.map(lambda leaf: leaf[left], position.state) if position.retired else position.state
+        best[left] = choice_probabilities(policy, state, position.round + 1)
+    return best

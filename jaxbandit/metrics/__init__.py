@@ -2,7 +2,7 @@
 
 `counts` says what they need of a result, `regrets` computes regret, `swaps` that for replacing one arm by another,
 `shares` everything else. Code that displays results may also take `counts.check_label`, `counts.check_result` and
-`counts.has_best_arm`.
+`counts.has_best_arm` and `counts.kind`.
 """
 
 from jaxbandit.metrics.regrets import (

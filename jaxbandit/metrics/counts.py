@@ -15,6 +15,7 @@ class Kind(NamedTuple):
     arms: str  # in errors
     by_means: bool = False  # a play of an arm is worth the arm's mean
     best_arm: bool = True  # one arm is the best in every round
+    known: bool = True  # the means of the arms are known, and with them regret
 
 
 KINDS = {
@@ -25,6 +26,7 @@ KINDS = {
     "sleeping": Kind("arms that are not offered in every round", best_arm=False),
     "colliding": Kind("arms of several players", best_arm=False),
     "decision process": Kind("a decision process", best_arm=False),
+    "real": Kind("real arms", best_arm=False, known=False),  # of a player, see `jaxbandit.live`
 }
 
 
@@ -73,13 +75,23 @@ def check_label(result: Counts, label: str, argument: str = "label") -> None:
         raise ValueError(f"{argument}: {excerpt(label)} is not in the result; it has {', '.join(result.visits)}")
 
 
+def check_known(result: Counts, name: str) -> None:
+    """Raise ValueError, which names the metric, unless the means of the arms are known."""
+    if not kind(result).known:
+        raise ValueError(
+            f"result: {name} is measured against the means of the arms, and nobody knows those of real arms; see what "
+            "was earned by metrics.discounted_reward or Player.report, what was played by plotting.plot_pulls"
+        )
+
+
 def has_best_arm(result: Counts) -> bool:
     """Whether one arm is the best in every round, so that plays of others measure a loss."""
     return kind(result).best_arm and result.cost is None
 
 
 def check_best_arm(result: Counts, name: str) -> None:
-    """Raise ValueError, which names the metric, unless one arm is the best in every round."""
+    """Raise ValueError, which names the metric, unless one arm is known to be the best in every round."""
+    check_known(result, name)
     if not has_best_arm(result):
         arms = kind(result).arms if result.cost is None else "arms that all pay, played or not"
         or_realised = "" if result.problem == "sleeping" else ", or realised_regret"

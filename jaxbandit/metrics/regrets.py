@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from jaxbandit.metrics.counts import Counts, check_best_arm, check_label, check_result, collected, kind, plays_of
+from jaxbandit.metrics.counts import (
+    Counts,
+    check_best_arm,
+    check_known,
+    check_label,
+    check_result,
+    collected,
+    kind,
+    plays_of,
+)
 
 RECORDED = ("external_regret", "dynamic_regret")  # names under which regret is recorded; the first one counts
 
@@ -152,6 +161,7 @@ def realised_regret(result: Counts, label: str) -> np.ndarray:
         check_best_arm(result, "realised_regret")
     if result.comparator is not None and result.comparator.ndim == 3:
         return _of_episodes(result, label, result.comparator) - collected(result, label)
+    check_known(result, "regret")
     expected = result.times * result.plays * _benchmark(result)[:, None, None, None]
     return expected - collected(result, label)
 

@@ -64,6 +64,10 @@ AUER: dict[int, tuple[list[float], str]] = {
     13: ([0.9, *[0.8] * 9], "Ten independent arms that pay often, nine of them alike."),
     14: ([0.55, *[0.45] * 9], "Ten independent arms, nine of them alike, with nearly the largest variance."),
 }
+TO_IDENTIFY = {  # means, T* and purpose
+    1: ([0.5, 0.45, 0.43, 0.4], 989.79, "Independent arms: which is best, where the next two are hard to exclude?"),
+    2: ([0.3, 0.21, 0.2, 0.19, 0.18], 326.64, "Independent arms: which is best, where the others are nearly alike?"),
+}
 
 TENTH = partial(slowed, SCENARIOS["scenario 1"], 0.1)
 FALLING = [0.5, 0.4, 0.3, 0.2, 0.1]  # means of five arms, the best first
@@ -165,6 +169,16 @@ def _independent() -> list[NamedProblem]:
                 purpose,
             )
             for number, (means, purpose) in AUER.items()
+        ],
+        *[
+            NamedProblem(
+                f"Garivier and Kaufmann {number}",
+                partial(bernoulli, means),
+                f"Garivier and Kaufmann 2016, section 6, problem {number} (not opened: the means are those of copies).",
+                purpose,
+                {"T*, rounds for each unit of log(1 / delta) to know the best arm": time},
+            )
+            for number, (means, time, purpose) in TO_IDENTIFY.items()
         ],
         NamedProblem(
             "sure or even",

@@ -5,7 +5,7 @@ Pictures of reports take `ticks.plain_numbers`.
 
 from jaxbandit.plotting.common import COLOURS, MARKERS, curve_style
 from jaxbandit.plotting.curves import plot_batches, plot_best_arm_share, plot_distribution, plot_pulls, plot_regret
-from jaxbandit.plotting.live_plays import plot_history
+from jaxbandit.plotting.live_plays import plot_evaluation, plot_history
 from jaxbandit.plotting.settings import plot_heatmap, plot_parameter
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "plot_batches",
     "plot_best_arm_share",
     "plot_distribution",
+    "plot_evaluation",
     "plot_heatmap",
     "plot_history",
     "plot_parameter",

@@ -11,7 +11,7 @@ import numpy as np
 
 from jaxbandit import metrics
 from jaxbandit.arguments import has, integer, list_of, truth
-from jaxbandit.metrics.counts import check_label, has_best_arm
+from jaxbandit.metrics.counts import check_label, has_best_arm, kind
 from jaxbandit.plotting.common import (
     COLOURS,
     LINES,
@@ -149,15 +149,17 @@ def plot_pulls(
 ) -> Axes:
     """Mean number of plays of every arm over rounds, both axes logarithmic; the best arms have thicker lines.
 
-    Arms are numbered from 1, as in the paper, although code numbers them from 0. The title names the variant.
+    Arms are numbered from 1, as in the paper, although code numbers them from 0; those of a player have their names.
+    The title names the variant.
     """
     check_label(result, label)
     scenario, number = scenario_of(result, scenario), variant_of(result, label, variant)
     ax = axes_of(ax)
     plays = result.visits[label][scenario, number].sum(-1).mean(0)  # [T, K]
+    known, names = kind(result).known, result.provenance.get("arms", {})
     best_arms = metrics.best_arms(result)[scenario] & has_best_arm(result)
     for arm, (best, mean) in enumerate(zip(best_arms, result.means[scenario])):
-        name = f"arm {arm + 1}{' (best)' if best else ''}, mean {mean:.4f}"
+        name = f"arm {arm + 1}{' (best)' if best else ''}, mean {mean:.4f}" if known else names[arm]
         style = curve_style(arm) | apart(arm / len(COLOURS) % 1) | {"linewidth": 2.5 if best else 1.2}
         ax.plot(result.times, positive(plays[:, arm]), **style, label=name)
     decades(ax, "x")

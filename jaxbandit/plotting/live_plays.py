@@ -1,13 +1,13 @@
-"""The plot of a player's log."""
+"""The plots of a player's log, and of what it says of other policies."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from jaxbandit.arguments import excerpt
-from jaxbandit.live import History
+from jaxbandit.arguments import choice, excerpt
+from jaxbandit.live import Evaluation, History
 from jaxbandit.plotting.common import COLOURS, apart, axes_of, curve_style, decorated
 
 if TYPE_CHECKING:
@@ -42,3 +42,38 @@ def plot_history(history: History, *, ax: Axes | None = None) -> Axes:
     ax.set_ylabel("plays")
     waiting = int(((history.learned < 0) & ~history.forgotten).sum())
     return decorated(ax, [f"{len(history.round):,} plays, {waiting:,} without an answer"])
+
+
+def plot_evaluation(evaluation: Evaluation, *, method: str = "doubly robust", ax: Axes | None = None) -> Axes:
+    """What each policy would have earned a round: a dot, with its bootstrap and its empirical Bernstein interval.
+
+    The dot is hollow where the evaluation warns. A dashed line is at the mean reward of the log.
+
+    Args:
+      evaluation: of `live.evaluate`.
+      method: "IPS", "self-normalised" or "doubly robust".
+      ax: drawn on; by default the current axes if nothing is on them, else those of a new figure.
+
+    Raises:
+      ValueError: not an evaluation, or a method that it does not have.
+    """
+    if not isinstance(evaluation, Evaluation):
+        raise ValueError(f"evaluation: {excerpt(evaluation)} is not of live.evaluate(..)")
+    choice("method", method, evaluation.methods)
+    ax = axes_of(ax)
+    column, places = evaluation.methods.index(method), -np.arange(len(evaluation.policies))
+    colour = COLOURS[0]
+    ax.hlines(places, evaluation.bernstein_low, evaluation.bernstein_high, color=colour, lw=1.2, label="Bernstein")
+    low, high = evaluation.low[:, column], evaluation.high[:, column]
+    ax.hlines(places, low, high, color=colour, lw=6, alpha=0.45, label="bootstrap")
+    for doubtful, face, said in ((False, colour, "estimate"), (True, "white", "estimate, with a warning")):
+        chosen = np.array([bool(notes) == doubtful for notes in evaluation.notes])
+        if chosen.any():
+            dots: dict[str, Any] = {"marker": "o", "ls": "", "color": colour, "markerfacecolor": face, "zorder": 3}
+            ax.plot(evaluation.mean[chosen, column], places[chosen], **dots, label=said)
+    ax.axvline(evaluation.logged_mean, color="0.3", ls="--", lw=1, label="the log itself")
+    ax.set_yticks(places, evaluation.policies)
+    ax.set_ylim(-len(places) + 0.4, 0.6)
+    ax.set_xlabel("mean reward a round")
+    share = f"{100 * (1 - evaluation.level):g} % intervals"
+    return decorated(ax, [f"{evaluation.rounds:,} rounds of a log, {method}, {share}"])

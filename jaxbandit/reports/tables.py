@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from textwrap import TextWrapper
 from typing import Any
@@ -93,53 +93,50 @@ def mean_and_interval(summary: Any, mean: str = "mean", prefix: str = "") -> Row
     return {mean: float(summary.mean), f"{prefix}95% low": low, f"{prefix}95% high": high}
 
 
-def show(rows: list[Row], width: int | None = None) -> str:
-    """Rows as aligned text, in blocks of columns one below the other where they are wider than the terminal.
+def show(rows: list[Row], width: int | None = None, file: str = "") -> str:
+    """Rows as aligned text; where they are wider than the terminal, the first columns and the names of the others.
 
-    Each block begins with the columns that tell the rows apart, and long texts are wrapped there, between words.
+    Headers and long texts are wrapped there, between words.
+
+    Args:
+      rows: with the same columns.
+      width: of the terminal if None.
+      file: in which all columns are.
     """
     width = terminal_width() if width is None else width
     cells = [list(rows[0]), *[[text(column, value) for column, value in row.items()] for row in rows]]
     left = [isinstance(value, str) for value in rows[0].values()]
-    if sum(_widths(cells)) + 2 * (len(left) - 1) > width:
-        wrap = TextWrapper(max(width // 3, 1), break_long_words=False, break_on_hyphens=False)
-        cells = [[wrap.fill(cell) for cell in line] for line in cells]
-    widths = _widths(cells)
-    return "\n\n".join(
-        _block([[line[i] for line in cells] for i in block], [left[i] for i in block])
-        for block in _blocks(widths, _naming(cells[1:], left, widths, width), width)
-    )
+    if sum(_widths(cells)) + 2 * (len(left) - 1) <= width:
+        return _block(cells, left)
+    wrapped = [*zip(*[_wrapped(column, width // 4) for column in zip(*cells)])]
+    ends = np.cumsum([each + 2 for each in _widths(wrapped)]) - 2
+    shown = max(int((ends <= width).sum()), 2)
+    view = _block([line[:shown] for line in wrapped], left)
+    if not (others := "; ".join(cells[0][shown:])):
+        return view
+    return f"{view}\n{_fill(f'Not shown: {others}' + f' (all are in {file})' * bool(file), width)}"
 
 
-def _widths(cells: list[list[str]]) -> list[int]:
+def _wrapped(column: Sequence[str], most: int) -> list[str]:
+    """A header, no wider than the cells if its words allow it, and the cells, no wider than `most`."""
+    cells = [_fill(cell, most) for cell in column[1:]]
+    return [_fill(column[0], max(_widths([[cell] for cell in cells]))), *cells]
+
+
+def _fill(words: str, width: int) -> str:
+    return TextWrapper(max(width, 1), break_long_words=False, break_on_hyphens=False).fill(words)
+
+
+def _widths(cells: Sequence[Sequence[str]]) -> list[int]:
     return [max(len(part) for cell in column for part in cell.split("\n")) for column in zip(*cells)]
 
 
-def _naming(lines: list[list[str]], left: list[bool], widths: list[int], width: int) -> int:
-    """How many of the first columns, which are words, tell the rows apart; they may take half of the width."""
-    words = next((i for i, is_left in enumerate(left) if not is_left), len(left))
-    enough = (n for n in range(1, words) if len({tuple(line[:n]) for line in lines}) == len(lines))
-    room = [n for n in range(1, words + 1) if sum(widths[:n]) + 2 * n <= width / 2]
-    return min(next(enough, words), max(room, default=1))
-
-
-def _blocks(widths: list[int], naming: int, width: int) -> Iterator[list[int]]:
-    """The columns of each block: the naming ones, and as many others as there is room for."""
-    block = list(range(naming))
-    for column in range(naming, len(widths)):
-        if len(block) > naming and sum(widths[i] + 2 for i in (*block, column)) - 2 > width:
-            yield block
-            block = list(range(naming))
-        block.append(column)
-    yield block
-
-
-def _block(columns: list[list[str]], left: list[bool]) -> str:
-    """Columns of texts, each with its header, side by side."""
-    widths = _widths([list(line) for line in zip(*columns)])
+def _block(cells: Sequence[Sequence[str]], left: list[bool]) -> str:
+    """Lines of cells, each of which may have several lines itself; the first has the headers."""
+    widths = _widths(cells)
     lines = []
-    for cells in zip(*columns):
-        parts = itertools.zip_longest(*[cell.split("\n") for cell in cells], fillvalue="")
+    for line in cells:
+        parts = itertools.zip_longest(*[cell.split("\n") for cell in line], fillvalue="")
         padded = [
             [cell.ljust(w) if is_left else cell.rjust(w) for cell, w, is_left in zip(p, widths, left)] for p in parts
         ]
@@ -150,7 +147,7 @@ def _block(columns: list[list[str]], left: list[bool]) -> str:
 def publish(tables: Tables, folder: Path) -> None:
     """Print each table under its title and write it to the folder as CSV, under its name."""
     for name, (title, rows) in tables.items():
-        print(f"\n{filled(title)}\n" + show(rows))
+        print(f"\n{filled(title)}\n" + show(rows, file=f"{name}.csv"))
         write(rows, folder / f"{name}.csv")
 
 

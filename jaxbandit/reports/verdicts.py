@@ -77,10 +77,10 @@ def _judged(text: str, where: str, difference: np.ndarray, decide: Callable[[flo
     return {
         "claim": text,
         "paper": where,
-        "mean difference (95%)": interval(float(s.mean), float(s.low), float(s.high)),
         "mean's verdict": decide(float(s.low), float(s.high)),
-        "median difference (95%)": interval(float(s.median), float(low), float(high)),
+        "mean difference (95%)": interval(float(s.mean), float(s.low), float(s.high)),
         "median's verdict": decide(float(low), float(high)),
+        "median difference (95%)": interval(float(s.median), float(low), float(high)),
     }
 
 
@@ -101,8 +101,8 @@ def judge_savings(text: str, where: str, more: np.ndarray, less: np.ndarray) -> 
     return {
         "claim": text,
         "paper": where,
-        "mean difference (95%)": interval(more[0] - less[0], low, high, "+.1%"),
         "mean's verdict": verdict(-high, -low),
-        "median difference (95%)": "",
+        "mean difference (95%)": interval(more[0] - less[0], low, high, "+.1%"),
         "median's verdict": "",
+        "median difference (95%)": "",
     }

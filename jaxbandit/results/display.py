@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 
 from jaxbandit import metrics
+from jaxbandit.metrics.counts import kind
 from jaxbandit.texts import filled, terminal_width
 
 Result = Any  # a `Result`, whose file imports this one
+UNKNOWN = "Regret is not known, because nobody knows the means of real arms."
 NAMES, ROWS = 6, 30  # most entries shown of a list and of a table
 
 # The only colour is a grey that is visible on white and on black; text keeps the notebook's colours, in any theme.
@@ -47,7 +49,7 @@ def as_text(result: Result) -> str:
 def as_html(result: Result) -> str:
     """What a notebook shows of a result; names are escaped, and long lists are cut after their first entries."""
     arms, states = result.reward.shape[1:]
-    kind = {"rested": "arm", "decision process": "action"}.get(result.problem, f"{result.problem} arm")
+    thing = {"rested": "arm", "decision process": "action"}.get(result.problem, f"{result.problem} arm")
     size = _count(states, "state") if states else "independent rewards"
     size = f"a decision process with {size}" if result.problem == "decision process" else size
     first, runs = result.asked.get("first_run", 0), result.runs
@@ -55,7 +57,7 @@ def as_html(result: Result) -> str:
     hint = "; simulate(..., resume=result) goes on" if result.carry and stopped(result) else ""
     versions = [f"{package} {version}" for package, version in result.provenance.get("versions", {}).items()]
     facts = {
-        "scenarios": f"{_some(result.scenarios)}; {_count(arms, kind)} of {size}",
+        "scenarios": f"{_some(result.scenarios)}; {_count(arms, thing)} of {size}",
         "runs": f"{runs:,}, numbers {first:,} to {first + runs - 1:,}",
         "rounds": f"{_rounds(result)}; {recorded}{hint}",
         "plays": f"{result.plays:,} a round",
@@ -78,6 +80,8 @@ def _regret(result: Result) -> str:
     """A table of final regret: the first variants of every policy, as many as there is room for."""
     if not len(result.times):
         return "<p>No round is recorded yet.</p>"
+    if not kind(result).known:
+        return f"<p>{UNKNOWN}</p>"
     finals, total = _finals(result)
     rows = []
     for scenario, label, variant, regret, linear in finals:
@@ -93,6 +97,8 @@ def in_full(result: Result) -> str:
     """What `print(result)` shows: its line, and a line for each policy with mean final regret and standard error."""
     if not len(result.times):
         return filled(f"{as_text(result)}\nNo round is recorded yet.")
+    if not kind(result).known:
+        return filled(f"{as_text(result)}\n{UNKNOWN}")
     finals, total = _finals(result)
     rows = []
     for scenario, label, variant, regret, _ in finals[:ROWS]:

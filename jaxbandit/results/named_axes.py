@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxbandit import metrics
+from jaxbandit.metrics.counts import kind
 from jaxbandit.results.display import stopped
 from jaxbandit.results.file import file_name, whole_file
 
@@ -27,9 +28,12 @@ def as_dataset(result: Result) -> xarray.Dataset:
     """What `Result.to_xarray` returns."""
     variants = [(label, variant) for label in result.labels for variant in range(result.visits[label].shape[1])]
     visits = np.concatenate([result.visits[label] for label in result.labels], axis=1)
-    regret = np.zeros(visits.shape[:4])
-    if len(result.times):
-        regret = np.concatenate([metrics.regret(result, label) for label in result.labels], axis=1)
+    regret = {}
+    if kind(result).known:
+        values = np.zeros(visits.shape[:4])
+        if len(result.times):
+            values = np.concatenate([metrics.regret(result, label) for label in result.labels], axis=1)
+        regret["regret"] = DIMENSIONS[:4], values, {"long_name": metrics.regret_name(result)}
     runs, _, arms, states = visits.shape[2:]
     counted = "taken in" if result.problem == "decision process" else "that moved the arm to"
     hyperparameters = _hyperparameters(result, variants)
@@ -37,7 +41,7 @@ def as_dataset(result: Result) -> xarray.Dataset:
     return installed("xarray").Dataset(
         {
             "visits": (DIMENSIONS, visits, {"long_name": f"plays {counted} the state"}),
-            "regret": (DIMENSIONS[:4], regret, {"long_name": metrics.regret_name(result)}),
+            **regret,
             "means": (("scenario", "arm"), result.means.copy(), {"long_name": "long-run reward per play"}),
             **({"reward": (("scenario", "arm", "state"), result.reward.copy(), PAYS)} if result.reward.size else {}),
             **_recorded(result, (arms, states), NAMES | hyperparameters.keys() | numbers.keys()),
@@ -62,9 +66,10 @@ def write_netcdf(result: Result, path: str | os.PathLike[str]) -> None:
     place = file_name(path)
     for package in ("xarray", "h5netcdf", "h5py"):
         installed(package)
-    compressed = {name: {"zlib": True, "complevel": 1} for name in ("visits", "regret")}
+    dataset = as_dataset(result)
+    compressed = {name: {"zlib": True, "complevel": 1} for name in ("visits", "regret") if name in dataset}
     with whole_file(place) as file:
-        as_dataset(result).to_netcdf(file.name, engine="h5netcdf", encoding=compressed)
+        dataset.to_netcdf(file.name, engine="h5netcdf", encoding=compressed)
 
 
 def _hyperparameters(result: Result, variants: list[tuple[str, int]]) -> dict[str, np.ndarray]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import jaxbandit
 from jaxbandit.command_line.grids.policy_grid import NONE, Grid, make_grid
+from jaxbandit.command_line.options import unknown
 
 EXPLORATION = [NONE, 0, 1, 3]
 GRIDS: dict[str, dict[str, list[Any]]] = {
@@ -28,7 +29,7 @@ GRIDS: dict[str, dict[str, list[Any]]] = {
 def grid_of(policy: str, text: str) -> Grid:
     """The policy's grid as the text gives it in TOML, or if that is empty the one on offer."""
     if policy not in jaxbandit.ALL:
-        raise ValueError(f"--policy: {policy!r} is unknown; give one of {', '.join(jaxbandit.ALL)}")
+        raise ValueError(unknown("--policy", policy, jaxbandit.ALL))
     if policy not in GRIDS and not text:
         raise ValueError(f"--policy: {policy} has no grid of its own; give --grid, or one of {', '.join(GRIDS)}")
     try:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import jaxbandit
 from jaxbandit import Environment, Policy, Task, members
+from jaxbandit.texts import near_miss
 
 NONE = "none"  # TOML has no word for it
 
@@ -77,7 +78,8 @@ def make_grid(name: str, policy: type[Policy], table: dict[str, Any], where: str
     grid = Grid(name, policy, {}, {}, {})
     for field, given in table.items():
         if field not in fields:
-            raise ValueError(f"{where}{field}: unknown field; {policy.__name__} has {', '.join(fields) or 'none'}")
+            unknown = f"unknown field{near_miss(field, fields)}"
+            raise ValueError(f"{where}{field}: {unknown}; {policy.__name__} has {', '.join(fields) or 'none'}")
         values = [
             _value(where + field, fields[field], each) for each in (given if isinstance(given, list) else [given])
         ]

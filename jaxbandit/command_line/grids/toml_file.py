@@ -18,9 +18,11 @@ from jaxbandit.command_line.experiment import check_cases
 from jaxbandit.command_line.grids.policy_grid import Grid, make_grid
 from jaxbandit.command_line.options import Simulation
 from jaxbandit.environments import InitialState
+from jaxbandit.texts import near_miss
 
 T = TypeVar("T")
 NAME = re.compile(r"[\w.+-]([\w .+-]*[\w.+-])?")  # a file can be called so, and a label's commas are its own
+QUICK = {"runs": 8, "horizon": 500}
 SIZE = ("runs", "horizon", "plays", "shuffle", "delay", "batch", "random_numbers", "seed", "times")
 
 
@@ -40,11 +42,13 @@ class SweepFile(NamedTuple):
         }
 
 
-def read(path: Path) -> SweepFile:
-    """What a TOML file asks for."""
+def read(path: Path, quick: bool = False) -> SweepFile:
+    """What a TOML file asks for, or as little of it as shows that everything works."""
     try:
         with open(path, "rb") as file:
-            return _sweep_file(tomllib.load(file))
+            contents = tomllib.load(file)
+        contents = {key: each for key, each in contents.items() if key != "times"} | QUICK if quick else contents
+        return _sweep_file(contents)
     except OSError as error:
         raise ValueError(f"{path}: cannot be read ({error.strerror})") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -57,7 +61,7 @@ def _sweep_file(contents: dict[str, Any]) -> SweepFile:
     known = (*SIZE, "scenarios", "policies")
     for key in contents:
         if key not in known:
-            raise ValueError(f"{key}: unknown key; there are {', '.join(known)}")
+            raise ValueError(f"{key}: unknown key{near_miss(key, known)}; there are {', '.join(known)}")
     size = {key: contents[key] for key in SIZE if key in contents}
     size["key"] = _key("seed", size.pop("seed", 0))
     if not isinstance(size.get("shuffle", False), bool):
@@ -138,6 +142,6 @@ def _named(where: str, kind: str, table: dict[str, Any], known: Mapping[str, T])
     """What the table names under `kind`, and the rest of the table."""
     name = table.get(kind)
     if not isinstance(name, str) or name not in known:
-        what = "missing; give" if name is None else f"{name!r} is unknown; give"
-        raise ValueError(f"{where}.{kind}: {what} one of {', '.join(known)}")
+        what = "missing" if name is None else f"{name!r} is unknown{near_miss(str(name), known)}"
+        raise ValueError(f"{where}.{kind}: {what}; give one of {', '.join(known)}")
     return known[name], {key: value for key, value in table.items() if key != kind}

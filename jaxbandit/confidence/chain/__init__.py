@@ -3,6 +3,7 @@
 Two states are solved in closed form, more states by an interior-point method. Others may take what is listed here.
 """
 
+from jaxbandit.confidence.chain.kt_mixture import chain_mixture
 from jaxbandit.confidence.chain.likelihood import (
     LikeliestChain,
     chain_likelihood_ratio,
@@ -12,12 +13,16 @@ from jaxbandit.confidence.chain.likelihood import (
     ratio_to,
 )
 from jaxbandit.confidence.chain.many_states import spread_of_values
+from jaxbandit.confidence.chain.order_of_means import ChainOrder, chain_order
 
 __all__ = [
+    "ChainOrder",
     "LikeliestChain",
     "chain_likelihood_ratio",
     "chain_mean",
     "chain_mean_upper",
+    "chain_mixture",
+    "chain_order",
     "likeliest_chain",
     "ratio_to",
     "spread_of_values",

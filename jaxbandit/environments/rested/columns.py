@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from jaxbandit.arguments import excerpt, path
+from jaxbandit.arguments import LARGEST, excerpt, path
 
 SEPARATORS = ",\t;"
 MISSING = ("", "na", "nan", "null", "none")  # in small letters: what programs write where there was nothing
@@ -147,6 +147,18 @@ def whole(name: str, text: str, hint: str = "") -> int:
     if not re.fullmatch("[0-9]{1,18}", text):
         raise ValueError(f"{name} {text!r} is not a whole number from 0 on{hint}")
     return int(text)
+
+
+def real(name: str, text: str) -> float:
+    """A finite number."""
+    try:
+        number = float(text.replace("_", "?"))  # which Python takes for a number
+    except ValueError:
+        hint = "; write decimals with a point" if re.fullmatch(r"[-+]?\d+,\d+", text) else ""
+        raise ValueError(f"{name} {text!r} is not a number{hint}") from None
+    if not abs(number) <= LARGEST:
+        raise ValueError(f"{name} {text} is not among {kind(None)}")
+    return number
 
 
 def state_of(name: str, text: str, states: States) -> int:

@@ -102,7 +102,7 @@ def fit(
         the plays of all arms together and increase: a rested arm keeps its state while others are played. Restless arms
         are for `fit_restless`.
       reward: [S] or [K, S], reward of each state; `data` are then states, 0 to S-1. Or a dictionary from the names that
-        states have in a table to their rewards. None: `data` are rewards; their distinct values over all arms, sorted,
+        states have in `data` to their rewards. None: `data` are rewards; their distinct values over all arms, sorted,
         are the states and their rewards. Where the values of the arms differ, give states and `reward`.
       columns: the table's names of the columns arm, step, round, sequence, state or reward, where they differ:
         {"arm": "choice", "round": "trial", "sequence": "subject", "reward": "outcome"}.

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from jaxbandit.arguments import LARGEST
 from jaxbandit.environments.rested.columns import (
     States,
     Table,
     arm_of,
     column_names,
     in_order,
-    kind,
     place_if_any,
     place_of,
+    real,
     state_of,
     whole,
 )
@@ -110,7 +108,7 @@ def _read(
             raise ValueError(f"{name} {number} of arm {arm} follows {name} {before}{wrong}")
         last[sequence, arm], lines[arm] = number, table.line
         name, text = header[place.value], fields[place.value]
-        value = _reward(name, text) if states is None else state_of(name, text, states)
+        value = real(name, text) if states is None else state_of(name, text, states)
         arms.setdefault(arm, {}).setdefault((sequence, parts[sequence, arm]), []).append(value)
     return arms, lines, sum(parts.values())
 
@@ -128,14 +126,3 @@ def _disorder(before: int, number: int, place: _Place) -> str:
             "the gap. Restless arms, which move in every round, are for `environments.fit_restless`"
         )
     return ""
-
-
-def _reward(name: str, text: str) -> float:
-    try:
-        reward = float(text.replace("_", "?"))  # which Python takes for a number
-    except ValueError:
-        hint = "; write decimals with a point" if re.fullmatch(r"[-+]?\d+,\d+", text) else ""
-        raise ValueError(f"{name} {text!r} is not a number{hint}") from None
-    if not abs(reward) <= LARGEST:
-        raise ValueError(f"{name} {text} is not among {kind(None)}")
-    return reward

@@ -41,13 +41,13 @@ def observed(
     elif columns is not None:
         raise ValueError(f"columns: {excerpt(columns)}; `data` has no columns: it is neither a path nor a dictionary")
     else:
-        (labels, arms), gaps = _from_arrays(data, len(states) if isinstance(states, tuple) else states), 0
+        (labels, arms), gaps = _from_arrays(data, states), 0
     if len(arms) < 2:
         raise ValueError(f"data: {'one arm only' if arms else 'no arms'}; a bandit needs at least 2")
     return Observed(tuple(labels), arms, gaps)
 
 
-def _from_arrays(data: Any, states: int | None) -> tuple[list[str], list[list[np.ndarray]]]:
+def _from_arrays(data: Any, states: States | None) -> tuple[list[str], list[list[np.ndarray]]]:
     try:
         if isinstance(data, bytes):
             raise TypeError
@@ -74,8 +74,17 @@ def _are_several(entry: Any) -> bool:
     return np.ndim(entry) == 2
 
 
-def _checked(name: str, steps: ArrayLike, states: int | None) -> np.ndarray:
-    values, sequence = as_floats(name, steps), np.asarray(steps)
+def _checked(name: str, steps: ArrayLike, states: States | None) -> np.ndarray:
+    sequence = np.asarray(steps)
+    texts = [entry for entry in sequence.ravel().tolist() if isinstance(entry, str)]
+    if isinstance(states, tuple):
+        if texts or any(map(str.isdecimal, states)):  # else numbers are places in the dictionary of the names
+            sequence = _places(name, sequence, states)
+        states = len(states)
+    elif texts:
+        pays = f"reward={{{texts[0]!r}: 0.0, ..}}"
+        raise ValueError(f"{name} holds texts, such as {texts[0]!r}; give numbers, or what each state pays, {pays}")
+    values = as_floats(name, sequence)
     if sequence.ndim != 1:
         raise ValueError(f"{name} has shape {sequence.shape}, not [steps]")
     if sequence.dtype.kind not in ("biuf" if states is None else "biu"):
@@ -85,3 +94,14 @@ def _checked(name: str, steps: ArrayLike, states: int | None) -> np.ndarray:
         step = int(np.argmax(wrong))
         raise ValueError(f"{name}, step {step}: {sequence[step]} is not among {kind(states)}")
     return sequence.astype(float if states is None else int)
+
+
+def _places(name: str, sequence: np.ndarray, states: tuple[str, ...]) -> np.ndarray:
+    """The numbers of states that are named."""
+    if sequence.ndim != 1:
+        raise ValueError(f"{name} has shape {sequence.shape}, not [steps]")
+    named = [str(entry) for entry in sequence.tolist()]
+    for step, text in enumerate(named):
+        if text not in states:
+            raise ValueError(f"{name}, step {step}: {text!r} is not among {kind(states)}")
+    return np.array([states.index(text) for text in named], int)

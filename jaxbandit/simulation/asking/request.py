@@ -169,7 +169,7 @@ def check(
         delay=delay,
         batch=batch,
         offered=offered,
-        times=_times(times, horizon),
+        times=recorded_times(times, horizon),
         recorders=recorders,
         traced=traced,
     )
@@ -250,7 +250,8 @@ def default_times(horizon: int) -> np.ndarray:
     return np.unique(np.rint(np.geomspace(1, horizon, 220)).astype(np.int64))
 
 
-def _times(times: ArrayLike | None, horizon: int) -> np.ndarray:
+def recorded_times(times: ArrayLike | None, horizon: int) -> np.ndarray:
+    """The rounds to record, checked."""
     if times is None:
         return default_times(horizon)
     try:
