@@ -43,7 +43,8 @@ def as_text(result: Result) -> str:
     policies = _some([label if n == 1 else f"{label} ({n} variants)" for label, n in variants.items()])
     played = f"{_count(result.runs, 'run')}, {_rounds(result)}, {_count(result.plays, 'play')} a round"
     feedback = f"feedback {_delay(result)}; " if _delay(result) else ""
-    return f"Result({_some(result.scenarios)}; {policies}; {played}; {feedback}{_memory(result)})"
+    arms = f"arms offered {offered}; " if (offered := result.asked.get("offered")) else ""
+    return f"Result({_some(result.scenarios)}; {policies}; {played}; {arms}{feedback}{_memory(result)})"
 
 
 def as_html(result: Result) -> str:
@@ -61,6 +62,7 @@ def as_html(result: Result) -> str:
         "runs": f"{runs:,}, numbers {first:,} to {first + runs - 1:,}",
         "rounds": f"{_rounds(result)}; {recorded}{hint}",
         "plays": f"{result.plays:,} a round",
+        "arms offered": result.asked.get("offered", ""),
         "feedback": "; that ".join(part for part in (_delay(result), _missing_feedback(result)) if part),
         "memory": _memory(result),
         "made with": _some([*versions, f"key {result.asked.get('key', 'unknown')}"]),
@@ -180,7 +182,7 @@ def _finals(result: Result) -> tuple[list[tuple[str, str, str, np.ndarray, str]]
         label: (variant_names(result, label)[:room], metrics.regret(last, label)) for label in result.labels[:ROWS]
     }
     rounding = 4 * np.finfo(float).eps * result.rounds * np.abs(result.means).max()  # of sums over all rounds
-    unshared = result.problem in ("changing", "rotting", "costly")
+    unshared = result.problem in ("changing", "rotting", "costly", "sleeping")
     shares = {} if unshared else {n: metrics.linear_share(result, n) for n in columns}
     finals = [
         (
@@ -236,14 +238,17 @@ def _delay(result: Result) -> str:
     """How feedback was batched and delayed; empty where it was neither."""
     delay, batch = result.asked.get("delay", 0), result.asked.get("batch", 1)
     together = f"of {_count(batch, 'round')} at once" if batch > 1 else ""
-    return ", ".join(part for part in (together, f"{_count(delay, 'round')} late" if delay else "") if part)
+    late = delay[0] if isinstance(delay, list) else f"{_count(delay, 'round')} late" if delay else ""
+    return ", ".join(part for part in (together, late) if part)
 
 
 def _missing_feedback(result: Result) -> str:
     """The last rounds whose feedback has not reached the policies; empty if there are none."""
     delay, batch = result.asked.get("delay", 0), result.asked.get("batch", 1)
-    last = result.rounds - max(0, result.rounds - delay) // batch * batch
     end = "never reached the policies" if result.complete else "is still under way"
+    if isinstance(delay, list):
+        return f"due after round {result.rounds:,} {end}"
+    last = result.rounds - max(0, result.rounds - delay) // batch * batch
     return f"of the last {_count(last, 'round')} {end}" if last else ""
 
 
