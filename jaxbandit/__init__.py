@@ -8,6 +8,7 @@ from jaxbandit import (
     chains,
     confidence,
     decision_processes,
+    delays,
     divergences,
     environments,
     families,
@@ -204,6 +205,7 @@ __all__ = [
     "chains",
     "confidence",
     "decision_processes",
+    "delays",
     "divergences",
     "environments",
     "families",
@@ -235,7 +237,7 @@ __all__ = [
 ]
 
 _rooms = bounds, chains, confidence, divergences, environments, families, indices, metrics, policies, stress, testing
-for _room in (*_rooms, decision_processes, live, named_problems, policies.memory):
+for _room in (*_rooms, decision_processes, delays, live, named_problems, policies.memory):
     vars(_room)["__dir__"] = _room.__all__.copy  # completion shows public names, not imports
 
 

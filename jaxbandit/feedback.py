@@ -31,12 +31,13 @@ class Feedback(NamedTuple):
         an array if `Feedback.of` was called without it.
       states: [M] int32, the state it moved to and showed.
       rewards: [M] default float, the rewards.
-      t: int32, the round just played, from 1; the same in all runs, so that it is one number for the whole batch.
+      t: int32, the round just played, from 1; the same in all runs, so that it is one number for the whole batch,
+        unless delays of feedback differ between runs.
       shown: [K] int32, the state of every arm after the round, played or not; None if it is not visible. In a decision
         process with episodes, the state in which the next round begins.
       restarted: uint32; 0, or a random number after a round in which all arms restarted; None if arms never restart.
       chances: [M], the probability of each arm when it was played, if the policy has `probabilities` and its feedback
-        is delayed (`simulate(delay=..)`) or passes through `WithDetector`; None otherwise.
+        is delayed (`simulate(delay=..)`) or passes through `WithDetector`, or if not all arms are offered; else None.
       all_rewards: [K] default float, the reward of this round of every arm, played or not (full information); None if
         those of the arms played alone are visible.
     """

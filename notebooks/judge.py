@@ -79,7 +79,9 @@ for label in panel:
 
 # %% [markdown]
 # Differences are paired problem by problem; where the interval holds 0, these problems do not tell the two policies
-# apart. Over this space the policy loses no more than the two of the panel. On its worst problem it does.
+# apart. Each interval holds with a probability of 95 % by itself. For both to hold together they have to be a fifth
+# wider, and then both hold 0: over this space the policy is told apart from neither of the panel. On its worst problem
+# it is.
 #
 # ## The worst arms
 #
@@ -125,7 +127,8 @@ for label in result.labels:
     print(f"{label:12}" + "".join(f"{final:14,.0f}" for final in finals))
 
 # %% [markdown]
-# So the width buys safety from slow arms with regret on all others, and no width is good at both. From a shell, one
+# So a wider interval loses less on its own worst arms, and more on arms that move often: no width is good at both. On
+# best20 these means do not tell which width is best. From a shell, one
 # command plays all of this and every other named problem, for a policy in a file of yours, and writes it on one page
 # with pictures:
 #

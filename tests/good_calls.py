@@ -5,6 +5,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache, partial
 from operator import attrgetter
 from pathlib import Path
@@ -95,9 +96,9 @@ def plain(function: Any, **given: Any) -> Any:
     return function(**given)
 
 
-def traced(scenarios: Any, policies: Any) -> Any:
+def traced(scenarios: Any, policies: Any, **given: Any) -> Any:
     """What `simulate` does before it compiles anything: it checks its arguments, then traces every program."""
-    return programs(check(scenarios, policies, key=KEY, runs=2, horizon=3))
+    return programs(check(scenarios, policies, key=KEY, runs=2, horizon=3, **given))
 
 
 def made(function: Any, **given: Any) -> Any:
@@ -105,11 +106,11 @@ def made(function: Any, **given: Any) -> Any:
     return traced(function(**given), {"p": jaxbandit.Uniform()})
 
 
-def on(arms: Any, holder: Callable[[Any], Any] = lambda policy: policy) -> Callable[..., Any]:
+def on(arms: Any, holder: Callable[[Any], Any] = lambda policy: policy, **given: Any) -> Callable[..., Any]:
     """Policies, or what a policy holds, which are traced on these arms."""
 
     def use(function: Any, **inputs: Any) -> Any:
-        return traced(arms, {"p": holder(function(**inputs))})
+        return traced(arms, {"p": holder(function(**inputs))}, **given)
 
     return use
 
@@ -147,6 +148,13 @@ def recorded(environment: Any, policy: Any, t: Any) -> Any:
 @cache
 def result() -> jaxbandit.Result:
     return jaxbandit.simulate(ARMS, {"KL": KLUCB(), "U": [UCBSM(1.0), UCBSM(2.0)]}, **RUN | {"runs": 20})
+
+
+@cache
+def identified() -> jaxbandit.Result:
+    ends = {label: np.full((1, n, 20, 1), 3) for label, n in (("KL", 1), ("U", 2))}
+    answers = {label: np.zeros_like(array) for label, array in ends.items()}
+    return replace(result(), recorded={"stopped": ends, "answers": answers})
 
 
 @cache

@@ -39,6 +39,7 @@ cores:
 interruption:
 chains: arguments base
 decision_processes: arguments base chains
+delays: arguments chains pytrees
 metrics: arguments base
 fast: base
 draws: base fast
@@ -58,7 +59,8 @@ wrapping: base members
 policies: arguments base chains confidence decision_processes divergences families fast feedback indices \
 known_arms members planning probabilities quantiles sums wrapping
 results: arguments base interruption metrics texts
-simulation: arguments base cores fast feedback interruption members pytrees results selection sums version wrapping
+simulation: arguments base cores delays draws fast feedback interruption members pytrees results selection sums \
+version wrapping
 sweeps: arguments interruption results simulation
 live: arguments base confidence environments families interruption members policies probabilities results selection \
 simulation version
@@ -89,12 +91,13 @@ confidence/row: arithmetic tilt scaled_problem ball stationary_mean
 confidence/chain: interior_point interior_point_three_states starting_points row_divergence_three_states \
 multistart many_states two_states two_states_upper likelihood kt_mixture order_of_means
 planning: rows iteration induction subsidies
-metrics: summaries counts regrets shares swaps
+metrics: summaries counts regrets shares swaps stopping_times
 named_problems: named_arms look_up budgets changing processes entries
 families: independent tilting two_state table of_chains
-plotting: ticks common curves settings live_plays
+plotting: ticks common curves settings live_plays stopping_curves
 results: display file named_axes result
-simulation: chance delayed dynamic_regret stopping rounds asking telling plan tiles progress regrouping chunks loop
+simulation: chance delayed uneven_delays offered_arms dynamic_regret stopping rounds asking telling plan tiles \
+progress regrouping chunks loop
 simulation/asking: user_code tracing recording contracts declared request
 simulation/telling: free_memory fingerprint
 environments: rested independent restless_bandits changing processes spending
@@ -108,7 +111,8 @@ timing: machine stopwatch
 reports: tables pictures page verdicts
 command_line: options listing experiment grids
 command_line/grids: policy_grid offered criterion landscape toml_file
-judging: policy_text judged_spaces standings failures atlas_card judge_options judgement playing report
+judging: policy_text progress_line standings judged_spaces failures atlas_card judge_options judgement overview \
+playing report
 commands: judge stress sweep tune evaluate atlas policies entry completion""".splitlines()
     )
 }
@@ -119,7 +123,10 @@ OFFERED = {
     "families": {"tilting"},
     "fast": {"jaxprs.constants", "jaxprs.primitives"},
     "indices": {"relaxed.relaxation_of", "subsidy.whittle_of"},
-    "metrics": {"counts.check_label", "counts.check_result", "counts.has_best_arm", "counts.kind"},
+    "metrics": {
+        *["counts.check_label", "counts.check_result", "counts.has_best_arm", "counts.kind"],
+        *["stopping_times.ends_of", "stopping_times.has_stops"],
+    },
     "results": {"display.stopped", "display.variant_names", "file.whole_file", "named_axes", "result.join_times"},
     "command_line": {"experiment", "listing", "options"},
     "command_line/grids": {"criterion", "landscape", "offered", "policy_grid", "toml_file"},
@@ -137,7 +144,7 @@ OFFERED = {
         *["tracing.environment_program", "tracing.policy_program", "user_code.in_words"],
     },
     "simulation/telling": {"fingerprint", "free_memory.check_memory"},
-    "stress": {"spaces.FAMILIES"},
+    "stress": {"spaces.FAMILIES", "survey.means_of_parts"},
     "timing": {"machine", "stopwatch"},
 }
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
@@ -163,17 +170,18 @@ DOORS = {
     "hidden lower_bound_instance markov piecewise poisson random_arms random_decision_process random_walk restarting "
     "restless "
     "rewards_table riverswim sinusoid two_state uniform",
+    "delays": "Delays geometric table uniform",
     "families": "Bernoulli Exponential Family Gaussian Poisson TabledChains TwoStateChains chain_family",
     "indices": "Mixture Relaxation WhittleIndices best_mixture gittins gittins_beta gittins_value relaxation "
     "rounds_to_record whittle with_start",
     "live": "Choice Evaluation History Log Player Replay Report choice_probabilities evaluate gymnasium_env play "
     "read_log replay",
-    "metrics": "Summary best_arms best_share constant_regret discounted_reward dynamic_regret external_regret "
-    "internal_regret linear_share median_interval pair_regrets swap_regret "
+    "metrics": "IdentificationSummary Summary best_arms best_share constant_regret discounted_reward dynamic_regret "
+    "external_regret identification internal_regret linear_share median_interval pair_regrets swap_regret "
     "paired_difference pseudo_regret realised_regret regret regret_name summary",
     "named_problems": "Atlas NamedProblem atlas",
     "plotting": "COLOURS curve_style plot_batches plot_best_arm_share plot_distribution plot_evaluation plot_heatmap "
-    "plot_history plot_parameter plot_pulls plot_regret",
+    "plot_history plot_parameter plot_pulls plot_regret plot_stopping",
     "policies": "DecentralisedDSEE MixtureKLUCB PrimalDualBwK RatioKLUCB "
     "BernoulliGLR Blocks ChainGLR Identify LUCB RoundRobin SuccessiveElimination TopTwo "
     "IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle "
@@ -197,7 +205,7 @@ Declares Environment Exp3 Exp3IX Exp3P Exp3S Exp4 Family Feedback Gittins Gradie
 KnownArms KnownBreaks KnownProcess LPPriority MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins
 RegretMatching Result Rexp3 RoundRobinKLUCB SlidingWindowUCB StoppedWarning Task Thompson ThompsonMC TsallisINF
 Uniform Whittle WhittleBelief WhittleLastSeen Window WithDetector advance atlas bernoulli bounds chains confidence
-decision_processes divergences environments families gaussian grid hidden indices initial_carry live load_sweep
+decision_processes delays divergences environments families gaussian grid hidden indices initial_carry live load_sweep
 markov metrics per_arm play_round poisson pytree random_arms restless run_keys simulate static stress sweep testing
 to_xarray top_arms two_state use_all_cores
 """.split()
@@ -215,7 +223,7 @@ COMMANDS = """
 ablation adversary asymptotic_bounds bandit_as_process benchmark budget changing concentration
 decision_processes families front hidden iid
 initial_state judge known_chains lower_bound mixed optimality own_policy paper peers policies restless robustness
-scenario1 scenario2 scenario3 scenario4 sweep tune uniformly_good
+scenario1 scenario2 scenario3 scenario4 sweep tune uniformly_good wrong_stops
 """.split()
 
 

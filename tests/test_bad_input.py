@@ -24,10 +24,11 @@ SLOW = list(HealthCheck)  # a program is compiled now and then
 # what nobody calls with arguments of their own: types of what is returned, protocols, names of things, constants
 NO_CALLS = """
 ALL Declares Environment Episodes Feedback Kind LongRun Policy Structure Task Family Result bounds chains confidence
-per_arm decision_processes divergences environments families indices KnownArms RestlessFit
+per_arm decision_processes delays Delays divergences environments families indices KnownArms RestlessFit
 metrics stress testing use_all_cores Bound Condition Solver DISTANCES Distance EXAMPLE FamilyFit Fit InitialState
 Relaxation StoppedWarning WhittleIndices Summary COLOURS Atlas NamedProblem atlas Found Interval Problem Space Survey
 DiscountedValues Mixture live Choice Evaluation History Log Replay Report Identification Pair ChainOrder
+IdentificationSummary
 """.split()
 # environments as they are built by functions that check, spaces (checked where they are used), and the parts
 # of policies, called when these are traced

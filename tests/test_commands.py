@@ -15,6 +15,7 @@ import pytest
 
 from experiments.published.scenarios import SCENARIOS
 from jaxbandit import KLUCB, UCB1, Thompson, Uniform
+from jaxbandit.policies import BernoulliGLR
 
 SMALL = {"KL-UCB-SM": KLUCB(), "uniform": Uniform()}
 FEW = {"KL-UCB": KLUCB(), "Thompson": Thompson(), "UCB1": UCB1()}
@@ -42,6 +43,7 @@ decision_processes: RiverSwim RiverSwim_in_episodes; RiverSwim RiverSwim_in_epis
 bandit_as_process: table; regret
 budget: gaps falls learned; gaps learned
 ablation: ablation highlights; ablation_median ablation_mean
+wrong_stops: table; wrong_stops
 robustness: mean worst_2 worst_5 against_2 against_5; robustness against
 tune: training_mean best_mean final_mean verdicts_mean; training_mean held_out_mean
 paper: claims claims_bounds phases bounds final_iid_arms FINALS; iid_arms phases bounds FIGURES
@@ -97,6 +99,7 @@ REPLACED = {  # for speed
     "ablation.SAMPLES": ("arm",),
     "robustness.playing_two_states": lambda: FEW,
     "robustness.HORIZONS": (1000,),
+    "wrong_stops.RULES": {key: BernoulliGLR() for key in ("for independent plays", "for Markov arms")},
 }
 
 

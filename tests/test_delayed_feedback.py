@@ -1,5 +1,6 @@
 """Delayed feedback: the arms of a loop that keeps it in a list, the law of a short game, what is refused."""
 
+import heapq
 import itertools
 import math
 from dataclasses import replace
@@ -12,8 +13,9 @@ import pytest
 from against import check_law
 
 import jaxbandit
-from jaxbandit import KLUCB, UCB1, GradientBandit, Thompson, environments, families, simulate, two_state
+from jaxbandit import KLUCB, UCB1, GradientBandit, Thompson, delays, environments, families, simulate, two_state
 from jaxbandit.base import reward_table
+from jaxbandit.fast import threefry
 from jaxbandit.fast.batching import over_runs
 from jaxbandit.members import declares
 from jaxbandit.pytrees import in_order
@@ -34,8 +36,18 @@ update = jax.jit(lambda policy, *inputs: policy.update(*inputs))
 step = jax.jit(lambda environment, *inputs: environment.step(*inputs))
 
 
+def lateness(delay, key, t, arm):
+    """The delay of round t: given, or drawn from its distribution function, in float64."""
+    if not isinstance(delay, delays.Delays):
+        return int(np.ravel(delay[t - 1])[arm if np.ndim(delay) == 2 else 0])
+    of_round = np.asarray(jax.random.key_data(jax.random.fold_in(key, t)))[:, None]
+    words = threefry(of_round, np.uint32([2**32 - 1]), np.uint32([0]))
+    law = LAWS[delay.thresholds.shape]
+    return int((np.cumsum(law[arm] if np.ndim(law) == 2 else law) <= int(words[0][0]) / 2**32).sum())
+
+
 def loop(environment, policy, run, rounds, plays=1, shuffle=False, delay=0, batch=1):
-    """The arms of each round of one run, by the protocol alone: feedback waits in a list until it is due."""
+    """The arms of each round of one run, by the protocol alone: feedback waits in a heap until it is due."""
     number = environment.means().size
     keys = jax.tree.map(lambda leaf: leaf[..., 0], jaxbandit.run_keys(KEY, [run], number if shuffle else None))
     order = np.arange(number) if keys.order is None else np.asarray(keys.order)
@@ -52,14 +64,19 @@ def loop(environment, policy, run, rounds, plays=1, shuffle=False, delay=0, batc
         where, feedback = step(environment, keys.environment, where, jnp.asarray(order[arms], jnp.int32), jnp.int32(t))
         if feedback.shown is not None:
             feedback = feedback._replace(shown=feedback.shown[order])
-        waiting.append((-(-t // batch) * batch + delay, feedback._replace(arms=jnp.asarray(arms))))
+        late = delay if isinstance(delay, int) else lateness(delay, keys.policy, t, order[arms[0]])
+        heapq.heappush(waiting, (-(-t // batch) * batch + late, t, feedback._replace(arms=jnp.asarray(arms))))
         played.append(set(order[arms].tolist()))
         while waiting and waiting[0][0] == t:
-            known = update(seen_by, known, waiting.pop(0)[1])
+            known = update(seen_by, known, heapq.heappop(waiting)[2])
         assert not waiting or waiting[0][0] > t
     return played
 
 
+BY_ARM = [[0.5, 0.0, 0.5, 0.0, 0.0], [0.2, 0.2, 0.2, 0.2, 0.2], [0.0, 0.0, 0.0, 0.25, 0.75]]
+LAWS = {(40,): [0.0] * 2 + [1 / 39] * 39, (3, 4): BY_ARM}
+GIVEN = np.random.default_rng(1).integers(0, 12, (70, 3))
+GIVEN[5:25] = 10**9  # never
 WHITTLE = jaxbandit.PosteriorWhittle([0.0, 0.1, 0.2], "played")
 CASES = {
     "klucb": (ARMS, KLUCB(), {"delay": 3}),
@@ -74,6 +91,10 @@ CASES = {
     "rca": (RESTLESS, jaxbandit.RCA(), {"delay": 1, "batch": 2}),
     "psrl": (PROCESS, jaxbandit.PSRL(tsde=True), {"delay": 2, "batch": 3}),
     "posterior-whittle": (OBSERVED, WHITTLE, {"delay": 2, "batch": 3, "shuffle": True}),
+    "klucb-drawn": (ARMS, KLUCB(), {"delay": delays.uniform(2, 40), "batch": 3}),
+    "thompson-drawn-by-arm": (ARMS, Thompson(), {"delay": delays.table(BY_ARM), "shuffle": True}),
+    "ucb1-given": (ARMS, UCB1(), {"delay": GIVEN[:, 0], "plays": 2, "shuffle": True}),
+    "imedmc-given-by-arm": (ARMS, jaxbandit.IMEDMC(), {"delay": GIVEN, "batch": 2, "shuffle": True}),
     "imedrl": (PROCESS, jaxbandit.IMEDRL(), {"delay": 3, "shuffle": True}),
     # who learns rewards does the same for long, whether they are late or not
     "tucrl": (PROCESS, jaxbandit.TUCRL(rewards="known"), {"delay": 3}),
@@ -81,7 +102,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_the_arms_are_those_of_a_loop_with_a_list(case):
+def test_the_arms_are_those_of_a_loop_with_a_heap(case):
     environment, policy, options = CASES[case]
     rounds, asked = 60, {"key": KEY, "runs": 3, "horizon": 60, "times": range(1, 61)}
     result = simulate(environment, {"p": policy}, **asked, **options)
@@ -91,6 +112,37 @@ def test_the_arms_are_those_of_a_loop_with_a_list(case):
         assert answer[run] == loop(environment, policy, run, rounds, **options)
     sooner = options | {"delay": 0, "batch": 1}
     assert any(answer[run] != loop(environment, policy, run, rounds, **sooner) for run in range(3))
+
+
+def test_drawn_delays_do_not_depend_on_how_the_work_is_cut(tmp_path):
+    """Nor on the other policies; a stopped result continues with what is under way, and another law is refused."""
+    asked = {"scenarios": ARMS, "key": KEY, "times": [20, 60], "delay": delays.geometric(3.0)}
+    short = {"policies": {"u": [UCB1(), UCB1(0.5)]}, "runs": 5}
+    whole = simulate(**asked, policies=short["policies"] | {"t": Thompson()}, runs=40, horizon=60)
+    simulate(**asked | short | {"times": [20]}, horizon=20).save(tmp_path / "r.npz")
+    stopped = jaxbandit.Result.load(tmp_path / "r.npz")
+    resumed = simulate(**asked, **short, horizon=60, chunk=7, resume=stopped)
+    np.testing.assert_array_equal(resumed.visits["u"], whole.visits["u"][:, :, :5])
+    with pytest.raises(ValueError, match="resume: delay changed"):
+        simulate(**asked | {"delay": delays.geometric(3.5)}, **short, horizon=60, resume=stopped)
+    assert "0 to 78 rounds late, drawn for each round" in repr(whole) and "due after round 60" in str(whole)
+    assert whole.to_xarray().attrs["delay"] == "0 to 78 rounds late, drawn for each round"
+
+
+def test_laws_of_delays_are_what_they_are_called():
+    """Their probabilities, to the 2^-32 of a threshold."""
+    every = np.arange(23 * 11)
+    made = [
+        (delays.geometric(10.0), (10 / 11) ** every / 11),
+        (delays.uniform(3, 7), np.array([0, 0, 0, 1, 1, 1, 1, 1]) / 5),
+        (delays.table(np.float32([0.25, 0.0, 0.75, 0.0])), np.array([0.25, 0.0, 0.75])),
+    ]
+    for law, expected in made:
+        ends = np.append(np.where(law.thresholds == 2**32 - 1, 2**32, law.thresholds.astype(float)) / 2**32, 1.0)
+        np.testing.assert_allclose(np.diff(ends, prepend=0), expected[: law.longest + 1], atol=2**-31)
+    many = delays.geometric([0.0, 2.0])
+    np.testing.assert_array_equal(many.thresholds[1], delays.geometric(2.0).thresholds)
+    np.testing.assert_allclose(many.means(), [0, 2], atol=1e-6)
 
 
 def test_the_law_of_a_short_game():
@@ -155,6 +207,11 @@ def test_texts_and_attributes_say_it():
         ({"batch": 0}, "batch: 0 is not among the integers from 1"),
         ({"delay": 50}, r"delay: 50 rounds; the first feedback would reach the policies after round 51, and .* 50"),
         ({"delay": 47, "batch": 4}, "delay: 47 rounds; .* after round 51, with batch=4"),
+        ({"delay": [10, 200]}, r"delay: 2 rounds, and the horizon is 50; give a delay for each round"),
+        ({"delay": [0.5] * 50}, r"delay: .* are not integers from 0 on"),
+        ({"delay": [50] * 50}, r"delay: no feedback would reach the policies"),
+        ({"delay": delays.geometric([1.0, 2.0])}, "delay: delays of 2 arms, and there are 3"),
+        ({"delay": delays.geometric([1.0] * 3), "plays": 2}, "delay: differs between arms, and plays is 2"),
     ],
 )
 def test_what_cannot_be_is_refused(options, words):

@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 import jaxbandit
 from jaxbandit import Exp3, Exp3IX, Exp3P, Exp3S, Exp4, Feedback, Rexp3, TsallisINF, metrics, simulate, sums
 from jaxbandit.policies.changing.tsallis import tsallis
-from jaxbandit.simulation.delayed import delayed as late_policy
+from jaxbandit.simulation.uneven_delays import delayed as late_policy
 from jaxbandit.testing import check_policy
 
 NO_TABLE = jnp.zeros((3, 0))
@@ -262,7 +262,7 @@ def test_late_feedback_is_divided_by_the_probability_of_its_play(name):
     """Along 81 sequences of six rounds, feedback two rounds late; from states and in float64."""
     (policy, law), late = LAWS[name], 2
     shape = jax.eval_shape(lambda: Feedback.of(0, 0.5, t=1, table=NO_TABLE))
-    waiting = late_policy(policy, late, 1, shape)
+    waiting = late_policy(policy, late, 1, shape, 1)
     sequences = np.random.default_rng(2).integers(0, 3, (81, 6))
 
     @jax.vmap

@@ -1,6 +1,7 @@
 """The command that judges a policy: policies from text, its tables against direct calls, a whole judgement."""
 
 import sys
+from types import SimpleNamespace
 
 import jax
 import numpy as np
@@ -182,35 +183,35 @@ def test_the_card_is_what_simulate_and_the_metrics_say(small_panel):
     problems, key = {name: atlas[name].arms for name in names}, jax.random.key(3)
     planned, _ = atlas_card.cases(problems, judged, 60, 40, key)
     results = {name: jaxbandit.simulate(**case, progress=False) for name, case in planned.items()}
-    rows = atlas_card.card("mine", judged, results, atlas_card.lower_curves(problems, 60))
-    assert [row["problem"] for row in rows] == list(names)
-    for row in rows:
-        arms = problems[row["problem"]]
+    lines = atlas_card.card("mine", problems, results, atlas_card.lower_curves(problems, 60))
+    assert [(line.problem, line.kind) for line in lines] == list(zip(names, ("Markov arms", "independent arms")))
+    for line in lines:
+        arms, row, stands = problems[line.problem], line.regret, line.standing
         everybody = judged | PANEL
         result = jaxbandit.simulate(arms, everybody, key=key, runs=40, horizon=60, times=[30, 60], progress=False)
         gaps = arms.means().max() - arms.means()
         finals = {label: (counts[0, 0, :, -1].sum(-1) * gaps).sum(-1) for label, counts in result.visits.items()}
         means = {label: values.mean() for label, values in finals.items()}
-        least = min(means, key=means.get)
+        least = min(PANEL, key=means.get)
         assert row["mean"] == pytest.approx(means["mine"])
         assert row["median"] == pytest.approx(np.median(finals["mine"]))
         assert row["worst 5%"] == pytest.approx(np.sort(finals["mine"])[-2:].mean())
         half = 2.0227 * finals["mine"].std(ddof=1) / np.sqrt(40)  # Student's quantile with 39 degrees of freedom
         assert row["95% high"] - row["mean"] == pytest.approx(half, rel=1e-4)
         late = np.diff(result.visits["mine"][0, 0].sum(-1), axis=1)[:, 0]
-        assert row["linear share"] == pytest.approx((late[:, gaps > 1e-9].sum(1) >= 3).mean())
-        # the difference of every pair, with Student's quantile of 97.5 % on either side for two at once
-        others = [finals["mine"] - finals[label] for label in PANEL]
-        sure = [item.mean() / (2.3313 * item.std(ddof=1) / np.sqrt(40)) for item in others]
-        ahead, behind = sum(item > 1 for item in sure), sum(item < -1 for item in sure)
-        assert row["rank"] == (f"{1 + ahead} of 3" if ahead + behind == 2 else f"{1 + ahead} to {3 - behind} of 3")
-        open_ = [label for label, item in zip(PANEL, sure, strict=True) if abs(item) <= 1]
-        assert row["not told apart from"] == ("; ".join(open_) or "-")
-        assert row["more than the least"] == pytest.approx(means["mine"] - means[least])
-        assert row["least"] == pytest.approx(means[least]) and row["by"] == least.replace("mine", "itself")
-        assert row["times the least"] == pytest.approx(means["mine"] / means[least])
-        curve = jaxbandit.bounds.lower(arms).total * np.log(60)
-        assert row["times the lower bound"] == pytest.approx(means["mine"] / curve)
+        assert line.linear == pytest.approx((late[:, gaps > 1e-9].sum(1) >= 3).mean())
+        # Student's quantile, 39 degrees of freedom, of 1 - 0.05 / 8: two sides of four comparisons, two on each problem
+        apart = {label: finals["mine"] - finals[label] for label in PANEL}
+        error = {label: 2.61886 * values.std(ddof=1) / np.sqrt(40) for label, values in apart.items()}
+        assert stands.ahead == [label for label in PANEL if apart[label].mean() > error[label]]
+        assert stands.behind == [label for label in PANEL if apart[label].mean() < -error[label]]
+        assert stands.more.high == pytest.approx(apart[least].mean() + error[least], rel=1e-4)
+        assert stands.best == least and stands.least == pytest.approx(means[least])
+        for end in (stands.times.low, stands.times.high):  # where the test of that ratio just does not tell
+            values = finals["mine"] - end * finals[least]
+            assert abs(values.mean()) == pytest.approx(2.61886 * values.std(ddof=1) / np.sqrt(40), rel=1e-4)
+        assert stands.times.mean == pytest.approx(means["mine"] / means[least])
+        assert line.bound == pytest.approx(means["mine"] / (jaxbandit.bounds.lower(arms).total * np.log(60)))
 
 
 def test_arms_with_a_budget_are_played_as_often_as_the_atlas_says():
@@ -229,7 +230,7 @@ def test_arms_with_a_budget_are_played_as_often_as_the_atlas_says():
 
 @pytest.mark.parametrize(("runs", "told"), [(4, False), (40, True)])
 def test_a_rank_says_no_more_than_the_runs(runs, told):
-    """In 400 games two policies of one law are told apart in 8 % at most (fails 1 in 10^7)."""
+    """In 400 games two policies of one law are told apart in 8 % at most (fails 1 in 10^7); with four runs, never."""
     random, apart, result = np.random.default_rng(0), 0, 0
     for _ in range(400):
         common = random.standard_normal(runs)
@@ -239,24 +240,46 @@ def test_a_rank_says_no_more_than_the_runs(runs, told):
         result += "c" in stands.behind
     assert apart <= 0.08 * 400
     assert result > 0.85 * 400 if told else result < 0.35 * 400
-    for few, rank in ((1, "1 to 2 of 2"), (5, "1 to 2 of 2"), (6, "2 of 2")):  # runs that all differ by the same
+    assert told or apart == result == 0
+    for few, rank in ((1, "not told"), (5, "not told"), (6, "2 of 2")):  # runs that all differ by the same
         assert standing("a", {"a": np.ones(few), "b": np.zeros(few)}).rank == rank
+    spread = np.arange(40.0)
+    regrets = {"a": spread, "b": spread[::-1], "c": spread - 9, "d": spread + 9}
+    assert standing("a", regrets).rank == "among the best 3 of 4, not the best"
+    assert standing("d", regrets).rank == "not among the best 2"
+    assert standing("c", {name: regrets[name] for name in "acd"}).rank == "1 of 3"
 
 
 def test_a_worst_problem_is_told_only_where_more_is_certainly_lost():
-    """The first with an interval above 0; where there is none, the largest difference and whose it is."""
-    chapter = Chapter(stress.TwoStateSpace(), 10, {})
+    """The largest that is certain; where there is none, the largest difference and whose it is."""
+    chapter, runs = Chapter(stress.TwoStateSpace(), 10, {}), np.arange(40) % 2
 
-    def said_of(*problems):
-        worst = [
-            stress.Found(stress.Problem(f"code {n}", None), {}, stress.Interval(*numbers), best, 1.0, 2, True, False)
-            for n, (best, *numbers) in enumerate(problems, 1)
+    class Lost(failures.Failures):
+        def regrets(self, number):
+            best, more, spread = self.problems[number].best
+            return {"mine": 100 + more + spread * runs, best: 100.0 + 0 * runs}
+
+    def said_of(*lost):
+        found = [
+            stress.Found(stress.Problem(f"code {n}", None), {}, None, each, 1.0, 2, True)
+            for n, each in enumerate(lost, 1)
         ]
-        return failures.in_words(failures.Failures("mine", chapter, worst))
+        return failures.in_words(Lost("mine", chapter, found, SimpleNamespace(labels=("mine", "other"))))
 
-    summary = said_of(("UCB1", 32.5, -100.9, 165.9), ("KL-UCB", 20.0, 5.0, 35.0))
-    assert "20.0 (5.0 to 35.0) more than KL-UCB: code 2" in summary and "UCB1" not in summary
-    assert said_of(("UCB1", 32.5, -100.9, 165.9)).endswith("32.5 (-100.9 to 165.9), to UCB1.")
+    certain = said_of(("UCB1", -900, 2000), ("KL-UCB", 20, 1), ("KL-UCB", 10, 1))
+    assert "20.5 (20.3 to 20.7) more than KL-UCB: code 2" in certain and "UCB1" not in certain
+    assert said_of(("UCB1", -900, 2000)).endswith(" to UCB1.") and "100.0 (-2" in said_of(("UCB1", -900, 2000))
+
+
+def test_a_quick_look_is_of_problems_that_share_their_programs():
+    named = atlas_card.named_problems(100)
+    arms = atlas_card.quick_problems(named, {"a": UCB1(), "b": UCB1(0.1)}, 100)
+    assert {"scenario 1", "scenario 2", "best1000", "hard Bernoulli"} <= set(arms)
+    assert len({str(jax.tree.map(np.shape, each)) for each in arms.values()}) == 1
+    both = atlas_card.quick_problems(named, {"a": UCB1(), "b": PSRL()}, 100)
+    assert set(arms) < set(both) and {"RiverSwim 6", "fast RiverSwim"} <= set(both)
+    asked = Settings(policies=("UCB1",), quick=True)
+    assert asked.command() == "jaxbandit judge UCB1 --quick" and "quick" in asked.default_folder(["UCB1()"])
 
 
 def test_where_all_arms_pay_the_panel_has_no_policy_of_the_judged_kind():
@@ -289,16 +312,30 @@ def test_a_whole_judgement_of_two_policies(mine, small_atlas, monkeypatch, capsy
     asked = tiny("mine.py:Mine(scale=2.0)", "KLUCB")
     answer = judge.run(asked)
     printed, page = capsys.readouterr().out, (mine / "out" / "report.html").read_text()
-    for words in ("keeps the contract", "All against all", "Named problems: Mine(scale=2.0)", "times UCB1"):
+    for words in ("keeps the contract", "All against all", "times UCB1", "named problem 2 of 2: Gaussian\n"):
         assert words in printed
-    for words in ('name="viewport"', "<h2>4. The worst problems found</h2>", "In short: KLUCB()", "data:image/png"):
+    for words in (
+        'name="viewport"',
+        "<summary>The worst problems found</summary>",
+        "<h2>KLUCB()</h2>",
+        "<h3>All against",
+    ):
         assert words in page
+    few = "6 runs of 40 rounds tell nobody apart: nothing is claimed."
+    assert printed.count(few) == page.count(few) == 2 and page.index("data:image/png") < page.index(few)
+    numbers = rows_of(mine / "out" / "overview.csv")
+    assert {
+        (row["policy"], row["certainly less"] + row["certainly more"]) for row in numbers if row["runs"] == "6"
+    } == {
+        ("Mine(scale=2.0)", ""),
+        ("KLUCB()", ""),
+    }
     assert 'src="http' not in page and "<script" not in page
     table = {row["policy"]: row for row in rows_of(mine / "out" / "all_1.csv")}
     assert list(table)[:2] == ["Mine(scale=2.0)", "KLUCB()"] and len(table) == 3  # KL-UCB is judged, under its label
     assert len(answer.worst) == 2
-    for item, result in answer.worst:
-        code = item.problems[0].problem.code
+    for item in answer.worst:
+        result, code = item.result, item.problems[0].problem.code
         arms = eval(code, {"jaxbandit": jaxbandit})
         key = asked.key(playing.PICTURES)
         again = jaxbandit.simulate(arms, answer.policies, key=key, runs=6, horizon=40, progress=False)

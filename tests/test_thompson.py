@@ -9,9 +9,23 @@ import numpy as np
 import pytest
 from scipy import integrate, special, stats
 
-from jaxbandit import Thompson
+from jaxbandit import (
+    Feedback,
+    PlugInGittins,
+    PosteriorGittins,
+    PosteriorWhittle,
+    Task,
+    Thompson,
+    ThompsonMC,
+    bernoulli,
+    markov,
+    restless,
+    two_state,
+)
 from jaxbandit.fast import cosine_and_sine
 from jaxbandit.policies.parts.posteriors import excess, log_gamma, normals, uniform
+from jaxbandit.policies.restless.observed_arms import nothing_seen
+from jaxbandit.pytrees import in_order
 
 SMALLEST = 1e-9  # p-value that fails a test; there are eleven, which fail by chance once in 90 million times
 
@@ -135,3 +149,60 @@ def test_draws_of_two_arms_and_of_two_keys_differ(kind):
     """Scores are asked of any key; simulations take the default kind alone."""
     first, second = (log_gamma(jax.random.key(n, impl=kind), jnp.ones(3)) for n in (0, 1))
     assert len(np.unique(np.concatenate([first, second]))) == 6
+
+
+VALUES = [3.0, 1.0, 0.5]
+PRIORS = {
+    "Thompson": lambda x: Thompson(a=x, b=x),
+    "ThompsonMC": lambda x: ThompsonMC(leaving=x, staying=x),
+    "PlugInGittins": lambda x: PlugInGittins(prior=x, discount=0.5),
+    "PosteriorGittins": lambda x: PosteriorGittins(prior=x, discount=0.5),
+}
+
+
+@pytest.mark.parametrize("make", PRIORS.values(), ids=PRIORS)
+def test_a_prior_for_each_arm_is_that_of_a_policy_with_one_prior(make):
+    """Arm k with the k-th prior has the score of arm k where all arms have this prior, bit for bit, also reordered."""
+    table, key, order = jnp.array([[0.0, 1.0]] * 3), jax.random.key(3), np.array([2, 0, 1])
+    plays = [Feedback.of(arm, state=arm % 2, before=0, t=arm + 1, table=table) for arm in (0, 1, 2)]
+
+    @jax.jit
+    def scores(policy):
+        state = policy.init(table)
+        for feedback in plays:
+            state = policy.update(state, feedback)
+        return policy.scores(key, state, jnp.int32(4))[0]
+
+    several = scores(make(jnp.array(VALUES)))
+    for k, value in enumerate(VALUES):
+        np.testing.assert_array_equal(several[k], scores(make(value))[k])
+    reordered = scores(in_order(make(np.array(VALUES)), order))
+    np.testing.assert_array_equal(reordered, scores(make(jnp.array([0.5, 3.0, 1.0]))))
+
+
+def test_rows_of_restless_arms_with_a_prior_for_each_arm():
+    """The same of `PosteriorWhittle`; and a prior of another number of arms, or out of range, is refused."""
+    seen, words = nothing_seen(jnp.array([[0.0, 1.0]] * 3)), jnp.array([3, 4], jnp.uint32)
+    draw = jax.jit(lambda prior: PosteriorWhittle(prior=prior).draw(seen, words))
+    drawn = draw(VALUES)
+    for k, value in enumerate(VALUES):
+        np.testing.assert_array_equal(drawn[k], draw(value)[k])
+    arms = bernoulli([0.5, 0.4, 0.3])
+    for policy, words in (
+        (Thompson(a=[1.0, 2.0]), r"a: shape \(2,\) is neither a number nor \[K\] = \(3,\)"),
+        (ThompsonMC(leaving=[1.0, 2.0, 0.0]), r"leaving: .* is not all within \[1e-30"),
+        (PlugInGittins(initial_state=[0, 1, 2]), r"initial_state: .* is not all within \[0, 1\]"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            policy.validate(Task(arms))
+
+
+def test_the_law_of_the_first_states():
+    """[K, S] for each constructor; a law that puts everything on one state is that state, bit for bit."""
+    law, transition = np.array([[0.25, 0.75], [1.0, 0.0]]), two_state([0.5, 0.4], [0.4, 0.55]).transition
+    for make in (markov, restless):
+        np.testing.assert_array_equal(make(transition, (0, 1), initial_state=law).initial, law)
+    one, other = (two_state([0.5, 0.4], [0.4, 0.55], initial_state=first) for first in ([1, 0], [[0, 1], [1, 0]]))
+    assert all(map(np.array_equal, jax.tree.leaves(one), jax.tree.leaves(other)))
+    with pytest.raises(ValueError, match="initial_state: row 0 sums to 1.1, not to 1"):
+        markov(transition, (0, 1), initial_state=[[0.5, 0.6], [1.0, 0.0]])

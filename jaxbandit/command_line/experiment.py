@@ -53,10 +53,14 @@ def begin(
 
 def play(cases: Cases, folder: Path) -> dict[str, Result]:
     """Sweep the cases into folder/counts; what is there continues."""
-    counts = folder / "counts"
-    if counts.exists():
-        print("continuing with what is done already")
-    return jaxbandit.sweep(cases, counts)
+    return jaxbandit.sweep(cases, counts_of(folder))
+
+
+def counts_of(folder: Path) -> Path:
+    """Where an experiment's counts are kept; says so where there are some already."""
+    if (counts := folder / "counts").exists():
+        print("continuing with what is done already", flush=True)
+    return counts
 
 
 def _prepare(out: str, name: str, settings: dict[str, Any]) -> Path:

@@ -81,7 +81,7 @@ def tabulate(part: Chapter, seen: Survey, found: list[Found]) -> Tables:
     (label,) = part.policies
     tables: Tables = {"space": (f"Mean regret over {part.title}", survey_rows(seen))}
     if found:
-        rows = failures.rows_of(failures.Failures(label, part, found))
+        rows = failures.found_rows(found)
         tables["worst"] = (f"Worst problems found for {label}: what the best of the panel saves", rows)
     return tables
 

@@ -49,7 +49,7 @@ from jaxbandit.fast.comparisons import add_one, computed_once, exchange_row, loo
 from jaxbandit.fast.compilation import Compiled, use_cache
 from jaxbandit.fast.elementary import cosine_and_sine, exponential, log, log_and_excess, log_of_sum, polynomial
 from jaxbandit.fast.extremes import larger, smaller
-from jaxbandit.fast.on_demand import where_needed
+from jaxbandit.fast.on_demand import read_own, where_needed
 from jaxbandit.fast.random_bits import threefry
 from jaxbandit.fast.slow_paths import PLAIN, SlowPathWarning
 
@@ -70,6 +70,7 @@ __all__ = [
     "look_up_each",
     "over_runs",
     "polynomial",
+    "read_own",
     "smaller",
     "threefry",
     "use_cache",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -12,15 +12,49 @@ import jaxbandit
 from jaxbandit import Environment, Policy, Result, atlas, bounds, members, metrics, stress
 from jaxbandit.base import reward_table
 from jaxbandit.judging.judged_spaces import affordable, digest, not_played
-from jaxbandit.judging.standings import standing
+from jaxbandit.judging.progress_line import clear, tell
+from jaxbandit.judging.standings import Standing, standing
 from jaxbandit.members import declares
-from jaxbandit.reports.tables import Row, mean_and_interval, moments
+from jaxbandit.reports.tables import Row, moments
 
 # problems in which plays of an arm that is not the best one may be right
 NOT_LINEAR = ("restless", "observed", "changing", "rotting")
 FEW = 8  # states of a process
+FEWEST = 20  # runs, with which a page of a thousand comparisons may claim something
 MOST_TOLD = 100  # changes that the panel is told of arms that drift
+KINDS = {
+    **{"rested": "Markov arms", "restarting": "Markov arms", "independent": "independent arms"},
+    **{
+        "hidden": "hidden states",
+        "restless": "restless arms",
+        "changing": "non-stationary arms",
+        "rotting": "non-stationary arms",
+    },
+    **{"decision process": "decision processes", "all pay": "arms that all pay"},
+}
 Cases = dict[str, dict[str, Any]]
+
+
+class Line(NamedTuple):
+    """What a policy did on a named problem.
+
+    Fields:
+      kind: of the problem, in words.
+      problem: its name.
+      runs: how many were played.
+      regret: columns of its final regret.
+      linear: share of runs whose regret is still linear; None where that is not said.
+      standing: beside all others.
+      bound: mean regret over the lower bound's curve; None where there is no bound.
+    """
+
+    kind: str
+    problem: str
+    runs: int
+    regret: Row
+    linear: float | None
+    standing: Standing
+    bound: float | None
 
 
 def named_problems(horizon: int) -> dict[str, Environment]:
@@ -71,7 +105,9 @@ def cases(
     planned: Cases = {}
     left_out: dict[str, dict[str, str]] = {label: {} for label in policies}
     judged = {repr(policy) for policy in policies.values()}
-    for name, arms in problems.items():
+    tell(f"asking who plays which of {len(problems)} named problems")
+    for number, (name, arms) in enumerate(problems.items(), 1):
+        tell(f"asking who plays named problem {number} of {len(problems)}: {name}", in_a_file=False)
         plays, players = plays_of(name), []
         for label, policy in policies.items():
             if reason := not_played(label, policy, arms, horizon, plays):
@@ -85,14 +121,33 @@ def cases(
             case = {"scenarios": {name: arms}, "policies": played, "plays": plays, "runs": runs_of(arms, runs), **size}
             if played:
                 planned[f"{who}, {name}, {digest(case)}"] = case
+    clear()
     return planned, left_out
 
 
+def quick_problems(
+    problems: Mapping[str, Environment], policies: Mapping[str, Policy], horizon: int
+) -> dict[str, Environment]:
+    """Of each policy, the largest group of problems that it plays and whose programs are the same."""
+    groups: dict[str, dict[str, Environment]] = {}
+    for name, arms in problems.items():
+        shapes = [(np.shape(leaf), np.result_type(leaf)) for leaf in jax.tree.leaves(arms)]
+        groups.setdefault(f"{jax.tree.structure(arms)} {shapes} {plays_of(name)}", {})[name] = arms
+    chosen: dict[str, Environment] = {}
+    for label, policy in policies.items():
+        for group in sorted(groups.values(), key=len, reverse=True):
+            if any(not not_played(label, policy, arms, horizon, plays_of(name)) for name, arms in group.items()):
+                chosen |= group
+                break
+    return chosen or dict(problems)
+
+
 def runs_of(arms: Environment, runs: int) -> int:
-    """A quarter of the runs where arms have more than two states, and a twentieth where a process has many."""
+    """A quarter of the runs where arms have more than two states, a twentieth in large processes; at least 20."""
     if reward_table(arms).shape[1] <= 2:
         return runs
-    return max(2, runs // (20 if declares(arms).problem == "decision process" and not few_states(arms) else 4))
+    part = 20 if declares(arms).problem == "decision process" and not few_states(arms) else 4
+    return min(runs, max(FEWEST, runs // part))
 
 
 def few_states(process: Environment) -> bool:
@@ -100,36 +155,48 @@ def few_states(process: Environment) -> bool:
     return bool(reward_table(process).shape[1] <= FEW)
 
 
-def card(
-    label: str, policies: Mapping[str, Policy], results: Mapping[str, Result], curves: Mapping[str, float]
-) -> list[Row]:
-    """A row for each problem that a policy has played, with where it stands in the panel as far as runs tell it.
-
-    Args:
-      policies: those that are judged; the others in the results are the panel.
-      results: of `cases`.
-      curves: of `lower_curves`.
-    """
-    own = {result.scenarios[0]: result for result in results.values() if label in result.labels}
+def regrets_of(results: Mapping[str, Result]) -> dict[str, dict[str, np.ndarray]]:
+    """Final regret of everybody on each problem: name to label to [R]."""
     regrets: dict[str, dict[str, np.ndarray]] = {}
     for result in results.values():
         for player in result.labels:
-            if player == label or player not in policies:
-                regret = metrics.regret(result, player)[0, 0, :, -1]
-                regrets.setdefault(result.scenarios[0], {})[player] = regret
-    rows: list[Row] = []
+            regrets.setdefault(result.scenarios[0], {})[player] = metrics.regret(result, player)[0, 0, :, -1]
+    return regrets
+
+
+def card(
+    label: str, problems: Mapping[str, Environment], results: Mapping[str, Result], curves: Mapping[str, float]
+) -> list[Line]:
+    """A line for each problem that a policy has played, beside everybody else who has.
+
+    Args:
+      problems: all named ones.
+      results: of `cases`.
+      curves: of `lower_curves`.
+    """
+    regrets = regrets_of(results)
+    own = {result.scenarios[0]: result for result in results.values() if label in result.labels}
+    comparisons = sum(len(regrets[name]) - 1 for name in own)
+    lines = []
     for name, result in own.items():
-        final = regrets[name][label]
-        stands, mean = standing(label, regrets[name]), float(final.mean())
-        least, linear = float(regrets[name][stands.best].mean()), result.problem not in NOT_LINEAR
-        row: Row = {"problem": name, **moments(final)}
-        row |= {"linear share": float(metrics.linear_share(result, label)[0, 0]) if linear else ""}
-        row |= {"rank": stands.rank, "not told apart from": "; ".join(stands.open) or "-"}
-        row |= {"least": least, "by": "itself" if stands.best == label else stands.best}
-        row |= {"times the least": mean / least if least > 0 else ""}
-        row |= mean_and_interval(stands.more, "more than the least", "more: ")
-        rows.append(row | {"times the lower bound": mean / curves[name] if name in curves else ""})
-    return rows
+        final, linear = regrets[name][label], result.problem not in NOT_LINEAR
+        share = float(metrics.linear_share(result, label)[0, 0]) if linear else None
+        bound = float(final.mean()) / curves[name] if name in curves else None
+        stands = standing(label, regrets[name], comparisons)
+        lines.append(Line(kind_of(problems[name]), name, len(final), moments(final), share, stands, bound))
+    return lines
+
+
+def kind_of(arms: Environment) -> str:
+    """The kind of a problem, in words."""
+    if declares(arms).paid == "all":
+        return KINDS["all pay"]
+    rows, problem = members.transition(arms), str(declares(arms).problem)
+    if problem == "rested" and (
+        arms.reward is None or (rows is not None and np.ptp(np.asarray(rows), -2).max() < 1e-9)
+    ):
+        problem = "independent"
+    return KINDS.get(problem, f"{problem} arms")
 
 
 def lower_curves(problems: Mapping[str, Environment], horizon: int) -> dict[str, float]:

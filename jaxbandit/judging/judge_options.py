@@ -24,7 +24,7 @@ RANGES = {
 class Settings(Quick):
     """Options of a judgement."""
 
-    QUICK = Quick.QUICK | {"horizon": 500, "problems": 4, "budget": 32, "number": 1}
+    QUICK = Quick.QUICK | {"runs": 64, "horizon": 1000}
     policies: tuple[str, ...] = arguments("an expression of the library's, or FILE.py:EXPRESSION", "POLICY", ALL)
     runs: int = option(200, "runs of every named problem, and of the worst ones")
     horizon: int = option(10_000, "rounds of a run")
@@ -55,13 +55,15 @@ class Settings(Quick):
 
     def command(self) -> str:
         """The command that asks for this."""
-        line = ["jaxbandit", "judge", *self.policies]
+        line = ["jaxbandit", "judge", *self.policies, *["--quick"] * self.quick]
         for name, value in self.changed().items():
-            line += [f"--{name}"] if value is True else [f"--{name}", f"{value}"]
+            if not (self.quick and name in self.QUICK):
+                line += [f"--{name}"] if value is True else [f"--{name}", f"{value}"]
         return shlex.join(line)
 
     def default_folder(self, labels: list[str]) -> str:
         """The folder of these policies, with the options that differ from their defaults."""
         changed = [f"{name}={value}" for name, value in self.changed().items() if name != "out"]
+        changed = ["quick"] * self.quick + changed
         parts = [re.sub(r"[^\w.=]+", "_", part).strip("_") for part in [*labels, *changed]]
         return f"results/judge/{'-'.join(parts)[:150]}"

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import importlib.util
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import jaxbandit
-from jaxbandit import UCB1, Environment, Policy, Result, Uniform, stress, testing
-from jaxbandit.command_line.experiment import play
+from jaxbandit import UCB1, Environment, Policy, Result, Uniform, atlas, stress, testing
+from jaxbandit.command_line.experiment import counts_of
 from jaxbandit.judging import atlas_card
-from jaxbandit.judging.atlas_card import Cases
+from jaxbandit.judging.atlas_card import Cases, plays_of
 from jaxbandit.judging.failures import Failures
 from jaxbandit.judging.judge_options import Settings
 from jaxbandit.judging.judged_spaces import Chapter, affordable, digest, middle, relabelled
 from jaxbandit.judging.judgement import Judgement
 from jaxbandit.judging.policy_text import in_users_words
+from jaxbandit.judging.progress_line import clear, say, tell
 from jaxbandit.reports.tables import Row
+from jaxbandit.texts import filled
 from jaxbandit.timing.stopwatch import time_case
 
 RUNS = 48  # of each problem of a space
@@ -26,6 +29,11 @@ TIMED_RUNS, TIMED_SECONDS = 1000, 1.0
 KEPT = (
     "keeps the contract: init, scores and update are pure, do the same with and without jit, alone and in a batch; "
     "shapes and types stay; no score is NaN"
+)
+LEFT_OUT = (
+    "A quick look, to see that everything works and what a report is. It leaves out {others} of {all} named problems "
+    "(of those that a policy plays, it keeps the largest group whose programs are the same), random problems, the "
+    "search for the worst ones, and the timing."
 )
 ATLAS, SPACE, SEARCH, PICTURES = range(4)  # each part has random numbers of its own
 
@@ -44,32 +52,33 @@ def judge(
       parts: of `chapters`.
       planned, left_out: of `cases`.
     """
-    found: list[tuple[Failures, Result]] = []
+    found: list[Failures] = []
     worst = found if importlib.util.find_spec("cmaes") else None
     if parts and worst is None:
-        print('no search for the worst problems: it needs the package cmaes (pip install -e ".[search]")', flush=True)
+        say('no search for the worst problems: it needs the package cmaes (pip install -e ".[search]")')
     timed: list[Row] = []
     for part in parts:
         seen = [row["policy"] for row in timed]
         if group := {label: policy for label, policy in part.policies.items() if label not in seen}:
+            tell(f"speed: {', '.join(group)}")
             timed += speed_rows(middle(part.space), group)
+    problems = {name: arms for case in planned.values() for name, arms in case["scenarios"].items()}
+    quick = LEFT_OUT.format(others=len(atlas) - len(problems), all=len(atlas)) if asked.quick else ""
+    if quick:
+        say(filled(quick))
     contracts = {}
     for label, policy in policies.items():
         spaces = [(middle(part.space), 1) for part in parts if label in part.policies]
-        named = [
-            (arms, atlas_card.plays_of(name))
-            for name, arms in atlas_card.named_problems(asked.horizon).items()
-            if name not in left_out[label]
-        ]
+        named = [(arms, plays_of(name)) for name, arms in problems.items() if name not in left_out[label]]
+        tell(f"contract: {label}")
         contracts[label] = contract_verdict(label, policy, *[*spaces, *named][0])
-        print(f"{label} {contracts[label][1]}", flush=True)
-    print(f"{len(atlas_card.named_problems(asked.horizon))} named problems", flush=True)
-    results = play(planned, folder)
-    curves = atlas_card.lower_curves(atlas_card.named_problems(asked.horizon), asked.horizon)
-    cards = {label: atlas_card.card(label, policies, results, curves) for label in policies}
+        say(f"{label} {contracts[label][1]}")
+    results = _play_named(planned, problems, folder)
+    curves = atlas_card.lower_curves(problems, asked.horizon)
+    cards = {label: atlas_card.card(label, problems, results, curves) for label in policies}
     surveys = []
     for part in parts:
-        print(f"{asked.problems} random problems: {part.title}", flush=True)
+        say(f"{asked.problems} random problems: {part.title}")
         size: dict[str, Any] = {
             "problems": asked.problems,
             "runs": RUNS,
@@ -80,9 +89,23 @@ def judge(
         surveys.append((part, stress.over(part.space, part.policies, panel=_panel(part), folder=place, **size)))
     for part in parts if worst is not None else []:
         for label in part.policies:
-            print(f"search for the worst of {label}: {part.title}", flush=True)
+            say(f"search for the worst of {label}: {part.title}")
             found.append(_worst(label, part, policies, asked, folder))
-    return Judgement(policies, asked.horizon, asked.runs, contracts, cards, left_out, surveys, worst, timed)
+    return Judgement(policies, asked.horizon, asked.runs, contracts, cards, left_out, surveys, worst, timed, quick)
+
+
+def _play_named(planned: Cases, problems: Mapping[str, Environment], folder: Path) -> dict[str, Result]:
+    """The results of all cases, one problem after the other, each of which is named."""
+    results: dict[str, Result] = {}
+    counts = counts_of(folder)
+    try:
+        for number, name in enumerate(problems, 1):
+            tell(f"named problem {number} of {len(problems)}: {name}")
+            cases = {key: case for key, case in planned.items() if name in case["scenarios"]}
+            results |= jaxbandit.sweep(cases, counts, progress=False)
+    finally:
+        clear()
+    return results
 
 
 def contract_verdict(label: str, policy: Any, arms: Environment, plays: int = 1) -> tuple[bool, str]:
@@ -113,9 +136,7 @@ def _panel(part: Chapter) -> dict[str, Policy]:
     return relabelled(affordable(part.space.panel(), middle(part.space)), part.policies)
 
 
-def _worst(
-    label: str, part: Chapter, policies: dict[str, Policy], asked: Settings, folder: Path
-) -> tuple[Failures, Result]:
+def _worst(label: str, part: Chapter, policies: dict[str, Policy], asked: Settings, folder: Path) -> Failures:
     """The worst problems of a policy, and what everybody loses there."""
     panel = _panel(part)
     worst = stress.worst(
@@ -134,4 +155,4 @@ def _worst(
     case: dict[str, Any] = {"scenarios": {f"problem {number}": problem.arms for number, problem in enumerate(worst, 1)}}
     case |= {"policies": part.policies | panel, "horizon": part.horizon, "runs": asked.runs, "key": asked.key(PICTURES)}
     name = f"worst of {label}, {digest(case)}"
-    return Failures(label, part, worst), jaxbandit.sweep({name: case}, folder / "counts")[name]
+    return Failures(label, part, worst, jaxbandit.sweep({name: case}, folder / "counts")[name])

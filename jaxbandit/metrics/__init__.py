@@ -1,8 +1,9 @@
 """Regret and its summaries: float64 NumPy functions of a result's counts.
 
 `counts` says what they need of a result, `regrets` computes regret, `swaps` that for replacing one arm by another,
-`shares` everything else. Code that displays results may also take `counts.check_label`, `counts.check_result` and
-`counts.has_best_arm` and `counts.kind`.
+`stopping_times` says when runs stopped and what they answered, `shares` everything else. Code that displays results may
+also take `counts.check_label`, `counts.check_result`, `counts.has_best_arm`, `counts.kind`,
+`stopping_times.ends_of` and `stopping_times.has_stops`.
 """
 
 from jaxbandit.metrics.regrets import (
@@ -15,10 +16,12 @@ from jaxbandit.metrics.regrets import (
     regret_name,
 )
 from jaxbandit.metrics.shares import best_arms, best_share, discounted_reward, linear_share
+from jaxbandit.metrics.stopping_times import IdentificationSummary, identification
 from jaxbandit.metrics.summaries import Summary, median_interval, summary
 from jaxbandit.metrics.swaps import external_regret, internal_regret, pair_regrets, swap_regret
 
 __all__ = [
+    "IdentificationSummary",
     "Summary",
     "best_arms",
     "best_share",
@@ -26,6 +29,7 @@ __all__ = [
     "discounted_reward",
     "dynamic_regret",
     "external_regret",
+    "identification",
     "internal_regret",
     "linear_share",
     "median_interval",

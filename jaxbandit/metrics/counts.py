@@ -23,6 +23,7 @@ KINDS = {
     **{"restless": Kind("restless arms"), "observed": Kind("observed arms"), "restarting": Kind("restarting arms")},
     **{"changing": Kind("arms that change", best_arm=False), "rotting": Kind("arms that rot", best_arm=False)},
     "costly": Kind("arms that cost", best_arm=False),
+    "sleeping": Kind("arms that are not offered in every round", best_arm=False),
     "colliding": Kind("arms of several players", best_arm=False),
     "decision process": Kind("a decision process", best_arm=False),
     "real": Kind("real arms", best_arm=False, known=False),  # of a player, see `jaxbandit.live`
@@ -93,9 +94,9 @@ def check_best_arm(result: Counts, name: str) -> None:
     check_known(result, name)
     if not has_best_arm(result):
         arms = kind(result).arms if result.cost is None else "arms that all pay, played or not"
+        or_realised = "" if result.problem == "sleeping" else ", or realised_regret"
         raise ValueError(
-            f"result: {name} is for arms with means of their own, and this result is of {arms}; use regret, or "
-            "realised_regret"
+            f"result: {name} is for arms with means of their own, and this result is of {arms}; use regret{or_realised}"
         )
 
 

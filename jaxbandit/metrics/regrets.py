@@ -52,6 +52,8 @@ def regret_name(result: Counts) -> str:
     """The name of what `regret` returns for this result."""
     check_result(result)
     if name := _recorded(result):
+        if result.problem == "sleeping":
+            return "regret against the best arms offered"
         of_oracle = "dynamic regret" if result.problem == "changing" else "regret against the greedy oracle"
         return of_oracle if name == "dynamic_regret" else "regret against the best single arm"
     if result.comparator is not None and result.comparator.ndim == 3:
@@ -65,7 +67,9 @@ def dynamic_regret(result: Counts, label: str) -> np.ndarray:
     """Sum over rounds of the mean reward of the best M arms of the round minus that of the arms played.
 
     With one play a round it is sum_t (max_k m_k(t) - m_{a_t}(t)), a_t the arm played and m_k(t) the mean reward of a
-    play of arm k in round t: the environment's `means_now`. `simulate` adds it up round by round. Where plays change
+    play of arm k in round t: the environment's `means_now`. `simulate` adds it up round by round. With
+    `simulate(offered=..)` the maximum is over the arms offered in the round (Kleinberg, Niculescu-Mizil and Sharma
+    2010, written from memory), and arms that do not change have their `means`. Where plays change
     the means, as with rotting arms, the first term is the mean reward of the greedy oracle: another player of the same
     arms, who plays the M arms with the largest means in every round. No player collects more from arms whose means
     never rise.
@@ -144,7 +148,7 @@ def realised_regret(result: Counts, label: str) -> np.ndarray:
     Where rewards have no finite table, the reward collected is the recorded sum of rewards.
 
     Raises:
-      ValueError: there is no such label, or no recorded round.
+      ValueError: there is no such label, or no recorded round; arms are not offered in every round.
 
     >>> import jaxbandit
     >>> arms = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55])
@@ -153,6 +157,8 @@ def realised_regret(result: Counts, label: str) -> np.ndarray:
     True
     """
     check_label(result, label)
+    if result.problem == "sleeping":
+        check_best_arm(result, "realised_regret")
     if result.comparator is not None and result.comparator.ndim == 3:
         return _of_episodes(result, label, result.comparator) - collected(result, label)
     check_known(result, "regret")

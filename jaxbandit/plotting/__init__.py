@@ -7,6 +7,7 @@ from jaxbandit.plotting.common import COLOURS, MARKERS, curve_style
 from jaxbandit.plotting.curves import plot_batches, plot_best_arm_share, plot_distribution, plot_pulls, plot_regret
 from jaxbandit.plotting.live_plays import plot_evaluation, plot_history
 from jaxbandit.plotting.settings import plot_heatmap, plot_parameter
+from jaxbandit.plotting.stopping_curves import plot_stopping
 
 __all__ = [
     "COLOURS",
@@ -21,6 +22,7 @@ __all__ = [
     "plot_parameter",
     "plot_pulls",
     "plot_regret",
+    "plot_stopping",
 ]
 
 

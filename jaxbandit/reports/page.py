@@ -28,6 +28,7 @@ th, td { padding: 0.25rem 0.6rem; text-align: left; border-bottom: 1px solid #e4
 th { border-bottom: 2px solid #999; } td.number { text-align: right; font-variant-numeric: tabular-nums; }
 td.holds { background: #d7e8f7; } td.fails { background: #f9dcc4; } td.open { background: #eee; }
 figure { margin: 1.5rem 0; } figure img { max-width: 100%; height: auto; }
+details { border-bottom: 1px solid #ccc; } summary { padding: 0.6rem 0; font-weight: 600; cursor: pointer; }
 figcaption { font-size: 0.9rem; color: #444; }
 code, pre { background: #f4f4f4; padding: 0.1rem 0.3rem; } pre { padding: 0.6rem; overflow-x: auto; }
 @media (max-width: 40rem) {
@@ -61,6 +62,12 @@ def table(rows: list[Row]) -> str:
     head = "".join(f"<th>{html.escape(column)}</th>" for column in rows[0])
     body = "\n".join("<tr>" + "".join(cell(*item) for item in row.items()) + "</tr>" for row in rows)
     return f'<div class="table"><table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>'
+
+
+def details(summary: str, parts: Iterable[str]) -> str:
+    """Parts that are folded below a line, which opens them."""
+    inside = "\n".join(parts)
+    return f"<details><summary>{html.escape(summary)}</summary>\n{inside}\n</details>"
 
 
 def titled(tables: Tables) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from textwrap import TextWrapper
 from typing import Any
@@ -63,7 +63,14 @@ SHARES = (
     "weighed by plays",
 )
 REWARDS = ("arm's mean", "gap")
-RATIOS = ("times the least", "times the lower bound", "times UCB1", "seconds to compile")
+RATIOS = (
+    "times the least",
+    "times: 95% low",
+    "times: 95% high",
+    "times the lower bound",
+    "times UCB1",
+    "seconds to compile",
+)
 
 
 def text(column: str, value: str | float) -> str:
@@ -91,6 +98,25 @@ def mean_and_interval(summary: Any, mean: str = "mean", prefix: str = "") -> Row
     """Columns for a mean, which has the name `mean`, and for the ends of its 95 % interval."""
     low, high = float(summary.low), float(summary.high)
     return {mean: float(summary.mean), f"{prefix}95% low": low, f"{prefix}95% high": high}
+
+
+def together(rows: list[Row]) -> list[Row]:
+    """Rows with the ends of an interval, which are columns after that of the mean, in the mean's cell.
+
+    >>> together([{"mean": 2.0, "95% low": 1.0, "95% high": 3.0, "median": 2.0}])
+    [{'mean (95%)': '2.0 (1.0 to 3.0)', 'median': 2.0}]
+    """
+    return [dict(_cells_together(row)) for row in rows]
+
+
+def _cells_together(row: Row) -> Iterator[tuple[str, str | float]]:
+    columns = list(row)
+    for place, column in enumerate(columns):
+        if (following := columns[place + 1 : place + 3]) and following[0].endswith("95% low"):
+            value, *ends = (text(column, row[name]) for name in (column, *following))
+            yield f"{column} (95%)", f"{value} ({' to '.join(ends)})" if value else ""
+        elif not column.endswith(("95% low", "95% high")):
+            yield column, row[column]
 
 
 def show(rows: list[Row], width: int | None = None, file: str = "") -> str:

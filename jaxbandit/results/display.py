@@ -1,4 +1,4 @@
-"""A result as text and as HTML: a line of text, and tables of final regret."""
+"""A result as text and as HTML: a line of text, and tables of final regret or of stopping times."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from jaxbandit import metrics
 from jaxbandit.metrics.counts import kind
+from jaxbandit.metrics.stopping_times import has_stops
 from jaxbandit.texts import filled, terminal_width
 
 Result = Any  # a `Result`, whose file imports this one
@@ -42,7 +43,8 @@ def as_text(result: Result) -> str:
     policies = _some([label if n == 1 else f"{label} ({n} variants)" for label, n in variants.items()])
     played = f"{_count(result.runs, 'run')}, {_rounds(result)}, {_count(result.plays, 'play')} a round"
     feedback = f"feedback {_delay(result)}; " if _delay(result) else ""
-    return f"Result({_some(result.scenarios)}; {policies}; {played}; {feedback}{_memory(result)})"
+    arms = f"arms offered {offered}; " if (offered := result.asked.get("offered")) else ""
+    return f"Result({_some(result.scenarios)}; {policies}; {played}; {arms}{feedback}{_memory(result)})"
 
 
 def as_html(result: Result) -> str:
@@ -60,6 +62,7 @@ def as_html(result: Result) -> str:
         "runs": f"{runs:,}, numbers {first:,} to {first + runs - 1:,}",
         "rounds": f"{_rounds(result)}; {recorded}{hint}",
         "plays": f"{result.plays:,} a round",
+        "arms offered": result.asked.get("offered", ""),
         "feedback": "; that ".join(part for part in (_delay(result), _missing_feedback(result)) if part),
         "memory": _memory(result),
         "made with": _some([*versions, f"key {result.asked.get('key', 'unknown')}"]),
@@ -75,11 +78,16 @@ def _policies(result: Result) -> str:
 
 
 def _regret(result: Result) -> str:
-    """A table of final regret: the first variants of every policy, as many as there is room for."""
+    """A table of final regret, of as many variants of every policy as there is room for, or one of stopping times."""
     if not len(result.times):
         return "<p>No round is recorded yet.</p>"
     if not kind(result).known:
         return f"<p>{UNKNOWN}</p>"
+    if has_stops(result):
+        stops, total = _stops(result)
+        header = ("scenario", "policy", "variant", "mean stopping time", "90 %", "wrong", "95 % interval", "censored")
+        table = _table(_stops_caption(result), header, stops, numbers=5, total=total)
+        return table + (f"<p>{_censored(result)}</p>" if _censored(result) else "")
     finals, total = _finals(result)
     rows = []
     for scenario, label, variant, regret, linear in finals:
@@ -92,24 +100,66 @@ def _regret(result: Result) -> str:
 
 
 def in_full(result: Result) -> str:
-    """What `print(result)` shows: its line, and a line for each policy with mean final regret and standard error."""
+    """What `print(result)` shows: its line, and one for each policy with mean final regret or mean stopping time."""
     if not len(result.times):
         return filled(f"{as_text(result)}\nNo round is recorded yet.")
     if not kind(result).known:
         return filled(f"{as_text(result)}\n{UNKNOWN}")
+    if has_stops(result):
+        stops, total = _stops(result)
+        rows = [
+            (scenario, f"{label}, {variant}" if variant else label, mean, f"  {wrong:>6} ({interval})  {censored}")
+            for scenario, label, variant, mean, _, wrong, interval, censored in stops[:ROWS]
+        ]
+        caption = f"{_stops_caption(result)}; wrong answers with their 95 % interval; censored runs"
+        return _lines_of(result, [caption], rows, total, [_censored(result)] if _censored(result) else [])
     finals, total = _finals(result)
     rows = []
     for scenario, label, variant, regret, _ in finals[:ROWS]:
         error = f" ± {_number(float(regret.std(ddof=1)) / len(regret) ** 0.5)}" if len(regret) > 1 else ""
         rows.append((scenario, f"{label}, {variant}" if variant else label, _number(float(regret.mean())), error))
+    what = "mean and its standard error" if result.runs > 1 else "of one run"
+    missing = [f"Feedback {_missing_feedback(result)}."] if _missing_feedback(result) else []
+    return _lines_of(result, [*missing, f"{_caption(result)}, {what}"], rows, total)
+
+
+def _lines_of(
+    result: Result, above: list[str], rows: list[tuple[str, str, str, str]], total: int, below: Sequence[str] = ()
+) -> str:
+    """The result's line, lines above, a line for each row, and lines below."""
     left, middle, right, last = (max(map(len, column)) for column in zip(*rows))
     between = "  " if left + middle + right + last + 4 <= terminal_width() else "\n  "
     lines = [f"{row[0]:{left}}  {row[1]:{middle}}{between}{row[2]:>{right}}{row[3]}" for row in rows]
     if len(lines) < total:
         lines.append(f"{len(lines):,} of {total:,} lines are shown.")
-    what = "mean and its standard error" if result.runs > 1 else "of one run"
-    missing = [f"Feedback {_missing_feedback(result)}."] if _missing_feedback(result) else []
-    return filled("\n".join([as_text(result), *missing, f"{_caption(result)}, {what}", *lines]))
+    return filled("\n".join([as_text(result), *above, *lines, *below]))
+
+
+def _stops(result: Result) -> tuple[list[tuple[str, ...]], int]:
+    """Scenario, label, variant, mean stopping time, 90 % quantile, wrong answers, their interval, censored runs."""
+    rows = []
+    for label in result.labels:
+        found, names = metrics.identification(result, label), variant_names(result, label)
+        for c, v in np.ndindex(found.mean.shape):
+            error = f" ± {_number(float(found.error[c, v]))}" if result.runs > 1 else ""
+            mean = f"{'at least ' if found.censored[c, v] else ''}{_number(float(found.mean[c, v]))}{error}"
+            high = f"{found.quantile_90[c, v]:,.0f}" if np.isfinite(found.quantile_90[c, v]) else "censored"
+            interval = f"{found.wrong_low[c, v]:.1%} to {found.wrong_high[c, v]:.1%}"
+            wrong, censored = f"{found.wrong_share[c, v]:.1%}", f"{found.censored[c, v]:,}"
+            rows.append((c, (result.scenarios[c], label, names[v], mean, high, wrong, interval, censored)))
+    return [row for _, row in sorted(rows, key=lambda row: row[0])], len(rows)
+
+
+def _stops_caption(result: Result) -> str:
+    mark = f" ({stopped(result)})" if stopped(result) else ""
+    return f"Stopping times{mark}, mean" + (" and its standard error" if result.runs > 1 else " of one run")
+
+
+def _censored(result: Result) -> str:
+    """What censored means, if any run is."""
+    if all((rounds > 0).all() for rounds in result.stopped.values()):
+        return ""
+    return f"Censored: runs without an answer after {result.times[-1]:,} rounds; they are neither right nor wrong."
 
 
 def _caption(result: Result) -> str:
@@ -132,7 +182,7 @@ def _finals(result: Result) -> tuple[list[tuple[str, str, str, np.ndarray, str]]
         label: (variant_names(result, label)[:room], metrics.regret(last, label)) for label in result.labels[:ROWS]
     }
     rounding = 4 * np.finfo(float).eps * result.rounds * np.abs(result.means).max()  # of sums over all rounds
-    unshared = result.problem in ("changing", "rotting", "costly")
+    unshared = result.problem in ("changing", "rotting", "costly", "sleeping")
     shares = {} if unshared else {n: metrics.linear_share(result, n) for n in columns}
     finals = [
         (
@@ -188,14 +238,17 @@ def _delay(result: Result) -> str:
     """How feedback was batched and delayed; empty where it was neither."""
     delay, batch = result.asked.get("delay", 0), result.asked.get("batch", 1)
     together = f"of {_count(batch, 'round')} at once" if batch > 1 else ""
-    return ", ".join(part for part in (together, f"{_count(delay, 'round')} late" if delay else "") if part)
+    late = delay[0] if isinstance(delay, list) else f"{_count(delay, 'round')} late" if delay else ""
+    return ", ".join(part for part in (together, late) if part)
 
 
 def _missing_feedback(result: Result) -> str:
     """The last rounds whose feedback has not reached the policies; empty if there are none."""
     delay, batch = result.asked.get("delay", 0), result.asked.get("batch", 1)
-    last = result.rounds - max(0, result.rounds - delay) // batch * batch
     end = "never reached the policies" if result.complete else "is still under way"
+    if isinstance(delay, list):
+        return f"due after round {result.rounds:,} {end}"
+    last = result.rounds - max(0, result.rounds - delay) // batch * batch
     return f"of the last {_count(last, 'round')} {end}" if last else ""
 
 

@@ -126,7 +126,8 @@ def _recorded(result: Result, sizes: tuple[int, int], taken: set[str]) -> dict[s
 def _origin(result: Result) -> dict[str, Any]:
     """How the result was made, in types that a netCDF file preserves."""
     origin: dict[str, Any] = {name: np.int64(getattr(result, name)) for name in ("horizon", "rounds", "plays")}
-    origin |= {name: np.int64(result.asked.get(name, usual)) for name, usual in (("delay", 0), ("batch", 1))}
+    delay, origin["batch"] = result.asked.get("delay", 0), np.int64(result.asked.get("batch", 1))
+    origin["delay"] = delay[0] if isinstance(delay, list) else np.int64(delay)
     origin["random_numbers"] = result.asked.get("random_numbers", "common")
     origin["problem"] = result.problem
     if mark := stopped(result):

@@ -89,11 +89,11 @@ class Result:
         return display.as_text(self)
 
     def __str__(self) -> str:
-        """What `print` shows: what was played, and a table of final regret."""
+        """What `print` shows: what was played, and a table of final regret or stopping times."""
         return display.in_full(self)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: what was played, its size, and a table of final regret."""
+        """What a notebook shows: what was played, its size, and a table of final regret or stopping times."""
         return display.as_html(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -1,4 +1,4 @@
-"""Delayed and batched feedback."""
+"""Feedback that is delayed by the same number of rounds in all rounds, or comes in batches."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit import members
-from jaxbandit.arguments import LARGEST_INTEGER, integer
 from jaxbandit.base import Feedback, Policy, State, pytree, static
 from jaxbandit.wrapping import Wrapper
 
@@ -20,7 +19,9 @@ class Pending(NamedTuple):
     """The state of the policy of one run, and the pending feedback."""
 
     policy: State  # the policy's own
-    under_way: dict[str, Array]  # [delay + batch, ..], the feedback of round r at index r % (delay + batch)
+    under_way: dict[str, Array]  # [places, ..], the feedback of round r at index r % places
+    due: Array | None = None  # [places] int32, after which round it is due; None if that is the same in all runs
+    bits: Array | None = None  # uint32, the random bits of the present round's delay; None if delays are not drawn
 
 
 @pytree
@@ -40,20 +41,13 @@ class Delayed(Wrapper):
 
     def init(self, *arguments: Array) -> Pending:
         """The policy's state before the first round, and empty arrays for pending feedback."""
-        room = {name: jnp.zeros((self.delay + self.batch, *shape.shape), shape.dtype) for name, shape in self.shapes}
-        return Pending(self.policy.init(*arguments), room)
+        empty = room(self.shapes, self.delay + self.batch)
+        return Pending(self.policy.init(*arguments), empty)
 
     def update(self, state: Pending, feedback: Feedback) -> Pending:
         """Keep the feedback, and update the policy with the feedback that is due after this round."""
         places = self.delay + self.batch
-        if (probabilities := members.probabilities(self)) is not None:
-            feedback = feedback._replace(chances=probabilities(state, feedback.t)[feedback.arms])
-        under_way = {
-            name: jax.lax.dynamic_update_index_in_dim(
-                kept, getattr(feedback, name).astype(kept.dtype), feedback.t % places, 0
-            )
-            for name, kept in state.under_way.items()
-        }
+        under_way = kept_with(self, state, feedback, places)
         last = feedback.t - self.delay  # the last round whose feedback may have arrived
         due = jnp.where((last > 0) & (last % self.batch == 0), jnp.int32(self.batch), jnp.int32(0))
 
@@ -68,37 +62,28 @@ class Delayed(Wrapper):
         return Pending(jax.lax.fori_loop(0, due, receive, state.policy), under_way)
 
 
-def checked_delay(delay: int, batch: int, horizon: int) -> tuple[int, int]:
-    """Return the delay and the batch size, checked."""
-    delay, batch = integer("delay", delay, 0, LARGEST_INTEGER), integer("batch", batch, 1, LARGEST_INTEGER)
-    if (delay or batch > 1) and delay + batch > horizon:
-        name = "delay" if delay else "batch"
-        first = f"after round {delay + batch:,}" + (f", with batch={batch}" if delay and batch > 1 else "")
-        raise ValueError(
-            f"{name}: {delay or batch} rounds; the first feedback would reach the policies {first}, and there are "
-            f"{horizon:,} rounds (the horizon); give a smaller {name} or a longer horizon"
+def room(shapes: Shapes, places: int) -> dict[str, Array]:
+    """Arrays for the feedback of so many rounds."""
+    return {name: jnp.zeros((places, *shape.shape), shape.dtype) for name, shape in shapes}
+
+
+def kept_with(policy: Wrapper, state: Pending, feedback: Feedback, places: int) -> dict[str, Array]:
+    """The pending feedback with that of the present round."""
+    if feedback.chances is None and (probabilities := members.probabilities(policy)) is not None:
+        feedback = feedback._replace(chances=probabilities(state, feedback.t)[feedback.arms])
+    return {
+        name: jax.lax.dynamic_update_index_in_dim(
+            kept, getattr(feedback, name).astype(kept.dtype), feedback.t % places, 0
         )
-    return int(delay), int(batch)
-
-
-def delayed(policy: Policy, delay: int, batch: int, feedback: Feedback) -> Policy:
-    """The policy, wrapped if its feedback is delayed or batched.
-
-    Args:
-      feedback: shapes of the feedback of a round.
-    """
-    if delay == 0 and batch == 1:
-        return policy
-    fields = feedback._asdict()
-    if members.probabilities(policy) is not None:
-        fields["chances"] = jax.ShapeDtypeStruct(feedback.arms.shape, jnp.result_type(float))
-    shapes = tuple((name, shape) for name, shape in fields.items() if shape is not None and name != "t")
-    return Delayed(policy, delay, batch, shapes)
+        for name, kept in state.under_way.items()
+    }
 
 
 def unwrapped(policy: Policy, state: State) -> tuple[Policy, State]:
     """The policy without its wrapper for delayed feedback, and its own state."""
-    return (policy.policy, state.policy) if isinstance(policy, Delayed) else (policy, state)
+    if isinstance(policy, Wrapper) and isinstance(state, Pending):
+        return policy.policy, state.policy
+    return policy, state
 
 
 def own_state(state: State) -> State:

@@ -11,6 +11,7 @@ from jaxbandit.base import State, described, total
 from jaxbandit.fast import look_up
 from jaxbandit.members import best_arm_falls_short, declares, means_now
 from jaxbandit.selection import top_arms
+from jaxbandit.simulation.offered_arms import OfferedArms
 from jaxbandit.sums import TwoFloats, add_to_each, below_largest, no_sums
 
 DYNAMIC = "dynamic_regret"  # the names under which the two regrets are recorded
@@ -35,11 +36,18 @@ def no_regret(environment: Any, key: Array) -> DynamicRegret | None:
     """The dynamic regret before the first round; None for an environment without `means_now`."""
     if means_now(environment) is None:
         return None
-    return DynamicRegret(no_sums(1), None if declares(environment).problem == "changing" else environment.init(key))
+    in_own_state = declares(environment).problem != "changing" and not isinstance(environment, OfferedArms)
+    return DynamicRegret(no_sums(1), environment.init(key) if in_own_state else None)
 
 
 def after_round(
-    environment: Any, key: Array, dynamic: DynamicRegret, state: State, played: Array, t: Array
+    environment: Any,
+    key: Array,
+    dynamic: DynamicRegret,
+    state: State,
+    played: Array,
+    t: Array,
+    offered: Array | None = None,
 ) -> DynamicRegret:
     """The dynamic regret after a round: the means of the M best arms are added, those of the arms played subtracted.
 
@@ -50,10 +58,12 @@ def after_round(
       state: of the environment before the round.
       played: [M] int32, distinct.
       t: the round.
+      offered: [K] bool, the arms among which the best ones are; None for all.
     """
     means, oracle = _two_floats(environment.means_now(state, t)), dynamic.oracle
     of_oracle = means if oracle is None else _two_floats(environment.means_now(oracle, t))
-    best = top_arms(-below_largest(of_oracle), played.shape[0])
+    worth = -below_largest(of_oracle)
+    best = top_arms(worth if offered is None else jnp.where(offered, worth, -jnp.inf), played.shape[0])
     if played.shape[0] > 1:
         is_played = (played[:, None] == jnp.arange(means.high.shape[0], dtype=played.dtype)[None]).any(axis=0)
         played = top_arms(jnp.where(is_played, -below_largest(means), -jnp.inf), played.shape[0])

@@ -29,6 +29,7 @@ from jaxbandit.simulation.stopping import Until
 from jaxbandit.simulation.telling.fingerprint import check_versions, differences, fingerprint, provenance
 from jaxbandit.simulation.telling.free_memory import check_memory
 from jaxbandit.simulation.tiles import Tile, gather
+from jaxbandit.simulation.uneven_delays import Delay
 
 
 def simulate(
@@ -42,9 +43,10 @@ def simulate(
     times: ArrayLike | None = None,
     shuffle: bool = False,
     random_numbers: RandomNumbers = "common",
-    delay: int = 0,
+    delay: Delay = 0,
     batch: int = 1,
     until: Until | None = None,
+    offered: ArrayLike | None = None,
     chunk: int | None = None,
     tile: int | None = None,
     devices: Sequence[jax.Device] | None = None,
@@ -55,8 +57,8 @@ def simulate(
     """Play every policy in every scenario, with many independent runs of each, and count the plays.
 
     The counts of a round depend only on `scenarios`, `policies`, `key`, `plays`, `shuffle`, `random_numbers`, `delay`,
-    `batch`, `until`, the kind of device and JAX's precision (x64 or not), bit for bit. Policies are compared with
-    common random numbers: run j of every policy has the same ones, and by default also run j of every scenario.
+    `batch`, `until`, `offered`, the kind of device and JAX's precision (x64 or not), bit for bit. Policies are compared
+    with common random numbers: run j of every policy has the same ones, and by default also run j of every scenario.
 
     Ctrl-C ends the call after the present chunk; it returns the rounds played, with a warning that names the last one.
     A second Ctrl-C within a second, or one before the first chunk is played, raises KeyboardInterrupt.
@@ -82,13 +84,22 @@ def simulate(
         same random numbers in both cases.
       delay: delay of feedback in rounds: the feedback of round t reaches the policy after round t + delay, unchanged,
         and that of the last rounds never does. With independent rewards this adds at most about delay times the sum
-        of the gaps to the regret of an index policy, for every horizon (Joulani, Gyorgy and Szepesvari 2013).
+        of the gaps to the regret of an index policy, for every horizon (Joulani, Gyorgy and Szepesvari 2013). Other
+        delays in other rounds are integers [N], one for each round, N at least the horizon, or [N, K], or a law of
+        `jaxbandit.delays`, by which the delay of each round of a run is drawn, the same for all policies. Feedback that
+        arrives after the same round is learned in the order of the rounds in which it was played.
       batch: batch size of feedback in rounds: the feedback of rounds j batch + 1 to (j + 1) batch reaches the policy
         `delay` rounds after the last of them, in the order of the rounds. Another delay or batch is another program,
         and delay + batch rounds of feedback are kept for every run.
       until: "stopped" to end a run when its policy stops, as policies that identify the best arm do. The horizon is
         then the most rounds that a run may take; counts and records of later rounds are those of the last one played,
         and `result.stopped` and `result.answers` say when each run ended, and with which arm.
+      offered: which arms can be played in each round (sleeping bandits): [N, K] bool, a row for each round, which
+        repeat from the first one after round N; or the probability with which each arm is offered, one number or [K].
+        Draws depend on the run's key, the arm and the round alone; where fewer than M arms would be offered, those that
+        came nearest are, too. The M arms with the largest scores of those offered are played, so that a policy that
+        chooses by chance does so by its probabilities divided by their sum over these arms, which it reads in
+        `Feedback.chances`. Regret is recorded, against the best arms offered in each round.
       chunk: the largest number of rounds of a compiled call; another number, or other times, need no new program.
       tile: runs that a device plays at a time. On a CPU by default 1, 16, 32, 64 .., so that few programs are
         compiled, up to 2,048 for five arms with two states: more would not fit into its cache.
@@ -144,6 +155,7 @@ def simulate(
             delay=delay,
             batch=batch,
             until=until,
+            offered=offered,
             record=record,
         )
         if resume is not None:

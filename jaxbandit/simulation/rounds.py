@@ -22,6 +22,7 @@ from jaxbandit.simulation import stopping
 from jaxbandit.simulation.chance import RunKeys, check_numbers
 from jaxbandit.simulation.delayed import unwrapped
 from jaxbandit.simulation.dynamic_regret import DynamicRegret, after_round, no_regret, records_of
+from jaxbandit.simulation.offered_arms import OfferedArms, chances, masked
 
 Recorders = Mapping[str, Callable[..., Any]]  # name to function(environment_state, policy_state, t, policy)
 
@@ -113,12 +114,18 @@ def play_round(
     """
     policy = _seeing(policy, keys)
     scores, kept = policy.scores(jax.random.fold_in(keys.policy, t), carry.policy, t)
-    arms = top_arms(scores, plays)
+    offered = offered_to = None
+    if isinstance(environment, OfferedArms):
+        offered = environment.offered(keys.environment, t, plays)
+        offered_to = offered if keys.order is None else offered[keys.order]
+    arms = top_arms(scores if offered_to is None else masked(scores, offered_to), plays)
     played = arms if keys.order is None else keys.order[arms]
     environment_state, feedback = environment.step(keys.environment, carry.environment, played, t)
     if keys.order is not None:
         every = {name: getattr(feedback, name) for name in ("shown", "all_rewards")}
         feedback = feedback._replace(**{name: a[keys.order] for name, a in every.items() if a is not None})
+    if offered_to is not None and (probabilities := members.probabilities(policy)) is not None:
+        feedback = feedback._replace(chances=chances(probabilities(kept, t), offered_to, arms))
     policy_state = policy.update(kept, feedback._replace(arms=arms))
     counted = feedback.before if declares(environment).pays == "before" else feedback.states
     visits = add_one(carry.visits, played, counted)
@@ -127,7 +134,7 @@ def play_round(
         first_nan = jnp.where((first_nan == 0) & jnp.isnan(scores).any(), t, first_nan)
     dynamic = carry.dynamic
     if dynamic is not None:
-        dynamic = after_round(environment, keys.environment, dynamic, carry.environment, played, t)
+        dynamic = after_round(environment, keys.environment, dynamic, carry.environment, played, t, offered)
     if carry.stopped is None:
         return Carry(environment_state, policy_state, visits, first_nan, dynamic)
     stopped = stopping.after_round(policy, policy_state, keys.order, t)

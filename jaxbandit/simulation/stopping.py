@@ -66,7 +66,7 @@ def records_of(stopped: Stopped) -> dict[str, Array]:
     return {STOPPED: stopped.round, ANSWERS: stopped.answer}
 
 
-def checked_until(until: Until | None, policies: dict[str, Any], plays: int) -> bool:
+def checked_until(until: Until | None, policies: dict[str, Any], plays: int, offered: Any) -> bool:
     """Whether runs end when their policy stops.
 
     Raises:
@@ -89,4 +89,6 @@ def checked_until(until: Until | None, policies: dict[str, Any], plays: int) -> 
         )
     if until is not None and plays > 1:
         raise ValueError(f'plays: {plays} arms a round; with until="stopped" one arm is played a round')
+    if until is not None and offered is not None:
+        raise ValueError('offered: with until="stopped" all arms are offered in every round; leave it out')
     return until is not None

@@ -1,6 +1,6 @@
 """Stress tests: mean regret over a space of problems, and a search for the problems on which a policy fails.
 
-The judge takes `spaces.FAMILIES`, the families of rewards that have a space.
+The judge takes `spaces.FAMILIES`, the families of rewards that have a space, and `survey.means_of_parts`.
 """
 
 from jaxbandit.stress.changing_space import PiecewiseSpace

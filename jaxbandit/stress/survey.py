@@ -17,10 +17,15 @@ from jaxbandit.stress.trials import Interval, Trials, avoidable, interval
 from jaxbandit.texts import terminal_width
 
 
+def means_of_parts(values: np.ndarray) -> np.ndarray:
+    """The means of values [N] at the points of `points_in_parts`, one for each of the parts, which are independent."""
+    parts = min(prepare.PARTS, len(values))
+    return np.array([values[part::parts].mean() for part in range(parts)])
+
+
 def interval_over_parts(values: np.ndarray) -> Interval:
     """The mean of values [N] at the points of `points_in_parts`, with Student's interval from the parts' means."""
-    parts = min(prepare.PARTS, len(values))
-    between = interval(np.array([values[part::parts].mean() for part in range(parts)]))
+    between = interval(means_of_parts(values))
     mean = float(values.mean())  # parts may differ in length by one
     return Interval(mean, mean - (between.mean - between.low), mean + (between.high - between.mean))
 

@@ -136,8 +136,8 @@ def changing_markov(
       breaks: [B] integers, increasing, from 2: the first round of each segment but the first.
       transition: [B + 1, K, S, S], row-stochastic, K >= 2, S from 2 to 64; every arm with a single recurrent class.
       reward: [S] or [K, S], reward of the new state; not all equal.
-      initial_state: every arm's state before the first round: an integer, [K] integers, or "stationary" (drawn from
-        the stationary law of its first matrix, by the run's key).
+      initial_state: every arm's state before the first round: an integer, [K] integers, or the law [K, S] from which it
+        is drawn by the run's key; "stationary" is the stationary law of its first matrix.
       restless: whether arms also move in rounds in which they are not played.
       horizon: the number of rounds, over which `means` averages; None if the last segment has no end.
 

@@ -111,7 +111,8 @@ def fit(
         close to the prior's: with prior 0.5 and two states, rare clicks come in pairs, and their frequency doubles.
       level: of the test of independence of each arm, in (0, 1): at most this share of i.i.d. arms is called
         Markovian.
-      initial_state: of `arms`: every arm's state before its first play, an integer, [K] integers, or "stationary".
+      initial_state: of `arms`: every arm's state before its first play, an integer, [K] integers,
+        "stationary", or a law [K, S].
 
     The verdict on an arm comes from an exact test, whatever the `prior`. Given the first state of each sequence and the
     counts of the later ones, all orders are equally likely if steps are independent, also where sequences have

@@ -106,8 +106,8 @@ def hidden(
       emission: [K, S], probability that a state shows symbol 1 and not 0; or [K, S, G], of each symbol. G S is
         at most 64.
       reward: [G] or [K, G], reward of each symbol; not all equal.
-      initial_state: every arm's state before its first play: an integer, [K] integers, or "stationary" (drawn from
-        the arm's stationary law, by the run's key).
+      initial_state: every arm's state before its first play: an integer, [K] integers, or the law [K, S] from which it
+        is drawn by the run's key; "stationary" is the arm's stationary law.
 
     Raises:
       ValueError: the argument and what is wrong with it.

@@ -99,7 +99,7 @@ def two_state(
       p01: [K], probability of moving from state 0 to state 1.
       p10: [K], probability of moving from state 1 to state 0.
       reward: [2] or [K, 2].
-      initial_state: an integer, [K] integers, or "stationary".
+      initial_state: an integer, [K] integers, "stationary", or a law [K, 2].
 
     Raises:
       ValueError: as `markov`.
@@ -122,7 +122,7 @@ def bernoulli(means: ArrayLike, *, initial_state: InitialState = 0) -> MarkovArm
 
     Args:
       means: [K], in [0, 1].
-      initial_state: an integer, [K] integers, or "stationary"; it has no effect on rewards, only on
+      initial_state: an integer, [K] integers, "stationary", or a law [K, 2]; it has no effect on rewards, only on
         the state that the player sees before the first play.
 
     Raises:
@@ -176,8 +176,8 @@ def markov(transition: ArrayLike, reward: ArrayLike, *, initial_state: InitialSt
       transition: [K, S, S], row-stochastic, K >= 2, S from 2 to 64; every arm with a single recurrent class. Rows of
         float32, whose sums are within 1e-6 of 1, are divided by them in float64.
       reward: [S] or [K, S], reward of the new state; not all equal.
-      initial_state: every arm's state before its first play: an integer, [K] integers, or "stationary" (drawn from
-        the arm's stationary law, by the run's key).
+      initial_state: every arm's state before its first play: an integer, [K] integers, or the law [K, S] from which it
+        is drawn by the run's key; "stationary" is the arm's stationary law.
 
     Raises:
       ValueError: the argument and what is wrong with it.
@@ -243,6 +243,8 @@ def initial_law(initial_state: InitialState, transition: np.ndarray) -> np.ndarr
     check_initial(initial_state, arms, states)
     if isinstance(initial_state, str):
         return np.stack([chains.stationary(rows) for rows in transition])
+    if np.ndim(initial_state) == 2:
+        return stochastic("initial_state", np.asarray(initial_state, float))
     return np.broadcast_to(np.eye(states)[np.asarray(initial_state)], (arms, states)).copy()
 
 
@@ -252,10 +254,15 @@ def check_initial(initial_state: InitialState, arms: int, states: int) -> None:
         if initial_state != "stationary":
             raise ValueError(f'initial_state: {excerpt(initial_state)} is neither an integer nor "stationary"')
         return
-    as_floats("initial_state", initial_state)
+    law = as_floats("initial_state", initial_state)
+    if law.shape == (arms, states):
+        stochastic("initial_state", finite("initial_state", law))
+        return
     start = np.asarray(initial_state)
     if start.shape not in ((), (arms,)) or not np.issubdtype(start.dtype, np.integer):
-        raise ValueError(f'initial_state: {excerpt(initial_state)} is not an integer, {arms} integers or "stationary"')
+        raise ValueError(
+            f'initial_state: {excerpt(initial_state)} is not an integer, {arms} integers, "stationary" or a law [K, S]'
+        )
     if (start < 0).any() or (start >= states).any():
         raise ValueError(f"initial_state: {initial_state} is out of range 0..{states - 1}")
 

@@ -43,7 +43,8 @@ def exponential_family(
       theta: [K], K >= 2.
       generator: [S, S], row-stochastic and irreducible.
       reward: [S], what the state moved to pays, not all equal; the same for every arm.
-      initial_state: every arm's state before its first play: an integer, [K] integers, or "stationary".
+      initial_state: every arm's state before its first play: an integer, [K] integers,
+        "stationary", or a law [K, S].
 
     Raises:
       ValueError: the argument and what is wrong with it; theta so large that a move has probability below 2^-31.

@@ -62,7 +62,8 @@ def restless(
       passive: [K, S, S], row-stochastic, of an arm that is not played; None for the same law as when played, which is
         an error with paid="all". It may be reducible: the identity gives arms that wait.
       initial_state: every arm's state before the first round: "stationary" (drawn from the stationary law of
-        `transition`, by the run's key), an integer or [K] integers. The player sees it, as the state last shown.
+        `transition`, by the run's key), an integer, [K] integers or a law [K, S]. The player sees it, as the state last
+        shown.
       observed: whether the player sees the states of all arms after every round (`Feedback.shown`), not only of those
         it played. An index policy on states needs them.
       paid: "played", the arms that are played pay, as in the bandits of statistics; or "all", every arm pays for its

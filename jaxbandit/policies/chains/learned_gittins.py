@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -10,11 +10,11 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.base import Feedback, Task, pytree, total
+from jaxbandit.base import Feedback, Task, per_arm, pytree, total
 from jaxbandit.fast import computed_once
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.memory import Transitions, no_transitions
-from jaxbandit.policies.parts.posteriors import dirichlet
+from jaxbandit.policies.parts.posteriors import dirichlet, of_rows
 
 WRITTEN_OUT = 3  # states up to which the elimination is unrolled, not a loop
 
@@ -39,8 +39,9 @@ class PlugInGittins:
 
     Args:
       discount: from 0 to 0.999999.
-      prior: pseudo-count of each row, divided evenly among the states; at least 1e-30.
-      initial_state: assumed state of an arm not seen since the last restart (`environments.restarting`), an integer.
+      prior: pseudo-count of each row, divided evenly among the states; at least 1e-30, one number or [K].
+      initial_state: assumed state of an arm not seen since the last restart (`environments.restarting`), an integer,
+        or [K] integers.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a field out of range.
@@ -52,12 +53,12 @@ class PlugInGittins:
     """
 
     discount: ArrayLike = 0.99
-    prior: ArrayLike = 1.0
-    initial_state: ArrayLike = 0
+    prior: ArrayLike = per_arm(1.0)
+    initial_state: ArrayLike = per_arm(0)
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task)
-        _check(self, task.reward)
+        _check(self, task)
 
     def init(self, reward: Array) -> Indexed:
         seen = no_transitions(reward)
@@ -70,7 +71,11 @@ class PlugInGittins:
     def update(self, state: Indexed, feedback: Feedback) -> Indexed:
         seen = Transitions(*state[:3]).counted(feedback)
         counts = seen.counts[feedback.arms].astype(float)
-        rows = computed_once((counts + self.prior / counts.shape[-1]) / (total(counts) + self.prior)[..., None])
+        prior: Any = of_rows(self.prior, 0)
+        prior = prior[feedback.arms] if jnp.ndim(prior) else prior
+        rows = computed_once(
+            (counts + of_rows(prior / counts.shape[-1])) / (total(counts) + of_rows(prior, 1))[..., None]
+        )
         played = gittins_of_rows(rows, seen.reward[feedback.arms], self.discount)
         table = state.indices.at[feedback.arms[:, None], jnp.arange(counts.shape[-1])[None]].set(played)
         return Indexed(seen.counts, _states_after(self, seen.states, feedback), seen.reward, table)
@@ -97,8 +102,9 @@ class PosteriorGittins:
 
     Args:
       discount: from 0 to 0.999999.
-      prior: sum of the parameters of each row's prior law, at least 1e-30.
-      initial_state: assumed state of an arm not seen since the last restart (`environments.restarting`), an integer.
+      prior: sum of the parameters of each row's prior law, at least 1e-30; one number or one of each arm, [K].
+      initial_state: assumed state of an arm not seen since the last restart (`environments.restarting`), an integer,
+        or [K] integers.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a field out of range.
@@ -112,12 +118,12 @@ class PosteriorGittins:
     """
 
     discount: ArrayLike = 0.99
-    prior: ArrayLike = 1.0
-    initial_state: ArrayLike = 0
+    prior: ArrayLike = per_arm(1.0)
+    initial_state: ArrayLike = per_arm(0)
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task)
-        _check(self, task.reward)
+        _check(self, task)
 
     def init(self, reward: Array) -> Drawn:
         seen = no_transitions(reward)
@@ -127,7 +133,7 @@ class PosteriorGittins:
         # the number of the episode serves as its key: it gives the same rows in all rounds of the episode
         number = jnp.stack([state.episode, jnp.zeros_like(state.episode)])
         words = jnp.where(state.episode > 0, number, jax.random.key_data(key))
-        parameters = self.prior / state.known.shape[-1] + state.known.astype(float)
+        parameters = of_rows(self.prior) / state.known.shape[-1] + state.known.astype(float)
         rows = dirichlet(jax.random.wrap_key_data(words, impl="threefry2x32"), parameters)
         return _in_states(gittins_of_rows(rows, state.reward, self.discount), state.states), state
 
@@ -202,9 +208,9 @@ def _states_after(policy: PlugInGittins | PosteriorGittins, states: Array, feedb
     return jnp.where(feedback.restarted > 0, jnp.asarray(policy.initial_state, jnp.int32), states)
 
 
-def _check(policy: PlugInGittins | PosteriorGittins, reward: np.ndarray) -> None:
+def _check(policy: PlugInGittins | PosteriorGittins, task: Task) -> None:
     checks.number(policy, "discount", 0, 1 - 1e-6)
-    checks.number(policy, "prior", 1e-30)
-    checks.number(policy, "initial_state", 0, reward.shape[1] - 1)
-    if np.asarray(policy.initial_state) % 1:
+    checks.each_arm(policy, "prior", task, 1e-30)
+    checks.each_arm(policy, "initial_state", task, 0, task.reward.shape[1] - 1)
+    if (np.asarray(policy.initial_state) % 1).any():
         raise ValueError(f"initial_state: {policy.initial_state} is not an integer")

@@ -8,11 +8,11 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.base import Feedback, Task, pytree
+from jaxbandit.base import Feedback, Task, per_arm, pytree
 from jaxbandit.fast import computed_once, larger, log
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.memory import ChainMemory, Forgets, no_transitions
-from jaxbandit.policies.parts.posteriors import log_gamma
+from jaxbandit.policies.parts.posteriors import log_gamma, of_rows
 from jaxbandit.policies.parts.stationary_law import NEVER, log_stationary, log_total
 
 
@@ -30,8 +30,9 @@ class ThompsonMC:
     round the arms with the M largest scores are played.
 
     Args:
-      leaving: the prior's parameter for a step to each other state, at least 1e-30.
-      staying: the prior's parameter for a step to the same state, at least 1e-30.
+      leaving: the prior's parameter for a step to each other state, at least 1e-30; one number, or one of each arm,
+        [K].
+      staying: the prior's parameter for a step to the same state, at least 1e-30; one number or [K].
       memory: None, or `Discounted` or `Window`: n is then of the remembered plays.
 
     Raises:
@@ -47,14 +48,14 @@ class ThompsonMC:
     (2,)
     """
 
-    leaving: ArrayLike = 1.0
-    staying: ArrayLike = 1.0
+    leaving: ArrayLike = per_arm(1.0)
+    staying: ArrayLike = per_arm(1.0)
     memory: Forgets | None = None
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task)
-        checks.number(self, "leaving", 1e-30)
-        checks.number(self, "staying", 1e-30)
+        checks.each_arm(self, "leaving", task, 1e-30)
+        checks.each_arm(self, "staying", task, 1e-30)
         checks.memory(self, task)
 
     def init(self, reward: Array) -> ChainMemory:
@@ -63,7 +64,7 @@ class ThompsonMC:
     def scores(self, key: Array, state: ChainMemory, t: Array) -> tuple[Array, ChainMemory]:
         counts, reward = state.counts, state.reward
         own = jnp.eye(counts.shape[-1], dtype=bool)[None]
-        draws = log_gamma(key, jnp.where(own, self.staying, self.leaving) + counts.astype(float))
+        draws = log_gamma(key, jnp.where(own, of_rows(self.staying), of_rows(self.leaving)) + counts.astype(float))
         # A drawn row is its gamma draws divided by their sum. The chain in continuous time with the draws as rates
         # leaves each state faster by this sum, so its stationary law is multiplied by it.
         law = computed_once(log_stationary(draws) + log_total(draws))

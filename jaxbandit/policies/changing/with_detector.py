@@ -110,6 +110,11 @@ class WithDetector(Wrapper):
         return self._by_turns(scores, state, t, jnp.inf), state
 
     @property
+    def takes_turns(self) -> bool:
+        """Whether rounds of forced exploration go from arm to arm."""
+        return self.detector.share(1) is not None
+
+    @property
     def probabilities(self) -> Any:
         """A function of the state and the round: the probability [K] of each arm; None if the policy has none."""
         own = super().probabilities

@@ -46,7 +46,7 @@ class Identify:
       delta: in (0, 1), the probability of an error that is accepted.
 
     Raises:
-      ValueError: from `simulate` and `check_policy`: delta out of range, one arm, several plays, no rule, or arms that
+      ValueError: from `simulate` and `check_policy`: delta out of range, several plays, no rule, or arms that
         one of the rules is not for; from `simulate` without `until="stopped"`.
 
     >>> import jaxbandit
@@ -63,8 +63,6 @@ class Identify:
     def validate(self, task: Task) -> None:
         checks.number(self, "delta", 0, 1, above=True, below=True)
         checks.one_play(self, task)
-        if len(task.reward) < 2:
-            raise ValueError(f"Identify needs two arms or more; {task.name} has one, which is the best")
         if members.lacks(self.stopping, "begin", "evidence", "excess"):
             raise ValueError(f"stopping: {excerpt(self.stopping)} is not a rule such as ChainGLR()")
         self.stopping.validate(task)

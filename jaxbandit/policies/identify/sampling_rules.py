@@ -68,7 +68,7 @@ class TopTwo:
     Raises:
       ValueError: from `simulate` and `check_policy`: another `leader`.
 
-    Source: Russo 2016 (top two); Jourdan, Degenne, Baudry, de Heide and Kaufmann 2022 (log T_b in the challenger); You,
+    Source: Russo 2016 (top two); Jourdan, Degenne, Baudry, Heide and Kaufmann 2022 (log T_b in the challenger); You,
     Qin, Wang and Yang 2023 (the share by information). Not opened.
 
     >>> evidence = Evidence(jnp.array([jnp.inf, 3.0, 1.0]), jnp.array([0.5, 0.5, 0.5]))

@@ -8,13 +8,13 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from jaxbandit import quantiles
-from jaxbandit.base import Family, Feedback, Task, pytree
+from jaxbandit.base import Family, Feedback, Task, per_arm, pytree
 from jaxbandit.families import Bernoulli, Exponential, Gaussian, Poisson
 from jaxbandit.fast import log, threefry
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.forgetting import Discounted
 from jaxbandit.policies.parts.memory import Forgets, Memory, no_visits, positive
-from jaxbandit.policies.parts.posteriors import log_gamma
+from jaxbandit.policies.parts.posteriors import log_gamma, of_rows
 
 
 @pytree
@@ -33,7 +33,8 @@ class Thompson:
     play of each arm, because the prior makes it try all of them.
 
     Args:
-      a, b: parameters of the prior Beta(a, b), or Gamma of shape a and rate b, at least 1e-30.
+      a, b: parameters of the prior Beta(a, b), or Gamma of shape a and rate b, at least 1e-30; a number each, or one of
+        each arm, [K].
       family: None or one of these four; rewards of a family are not mapped to [0, 1].
       memory: None, or `Discounted` or `Window`: T and R are then of the remembered plays.
 
@@ -48,14 +49,14 @@ class Thompson:
     (2,)
     """
 
-    a: ArrayLike = 1.0
-    b: ArrayLike = 1.0
+    a: ArrayLike = per_arm(1.0)
+    b: ArrayLike = per_arm(1.0)
     family: Family | None = None
     memory: Forgets | None = None
 
     def validate(self, task: Task) -> None:
-        checks.number(self, "a", 1e-30)
-        checks.number(self, "b", 1e-30)
+        checks.each_arm(self, "a", task, 1e-30)
+        checks.each_arm(self, "b", task, 1e-30)
         checks.family(self, task)
         checks.memory(self, task)
         if self.family is not None and not isinstance(self.family, Bernoulli | Gaussian | Poisson | Exponential):
@@ -71,11 +72,11 @@ class Thompson:
         if self.family is None or isinstance(self.family, Bernoulli):
             return self._log_odds(key, state), state
         rewards, plays = state.gained_and_missed()[0], state.mean_and_plays()[1]
-        number = plays.astype(float)
+        number, a, b = plays.astype(float), of_rows(self.a, 0), of_rows(self.b, 0)
         if isinstance(self.family, Poisson):
-            return log_gamma(key, self.a + rewards) - log(self.b + number), state
+            return log_gamma(key, a + rewards) - log(b + number), state
         if isinstance(self.family, Exponential):
-            return log(self.b + rewards) - log_gamma(key, self.a + number), state
+            return log(b + rewards) - log_gamma(key, a + number), state
         arms = jnp.arange(number.shape[0], dtype=jnp.uint32)
         noise = quantiles.normal(threefry(jax.random.key_data(key), arms, jnp.uint32(0)), number.dtype)
         played = positive(number)
@@ -89,8 +90,9 @@ class Thompson:
         """log(q / (1 - q)) of draws q [K] from the beta laws."""
         # failures are summed separately: T minus the total reward would lose a few failures among many plays
         gained, missed = state.gained_and_missed()
+        a, b = of_rows(self.a, 0), of_rows(self.b, 0)
         # with independent gamma draws X and Y, X / (X + Y) has the beta law, and X / Y are its odds
-        successes, failures = log_gamma(key, jnp.stack([self.a + gained, self.b + missed]))
+        successes, failures = log_gamma(key, jnp.stack([a + gained, b + missed]))
         return successes - failures
 
 
@@ -104,7 +106,7 @@ class DiscountedThompson:
 
     Args:
       discount: in (0, 1).
-      a, b: parameters of the prior Beta(a, b), at least 1e-30.
+      a, b: parameters of the prior Beta(a, b), at least 1e-30; a number each, or one of each arm, [K].
 
     Raises:
       ValueError: from `simulate` and `check_policy`: a number out of range, rewards without a finite table outside
@@ -118,8 +120,8 @@ class DiscountedThompson:
     """
 
     discount: ArrayLike
-    a: ArrayLike = 1.0
-    b: ArrayLike = 1.0
+    a: ArrayLike = per_arm(1.0)
+    b: ArrayLike = per_arm(1.0)
 
     def validate(self, task: Task) -> None:
         checks.number(self, "discount", 0, 1, above=True, below=True)

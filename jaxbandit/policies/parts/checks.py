@@ -110,6 +110,17 @@ def of_arms(policy: Any, name: str, arms: int) -> None:
         raise ValueError(f"{name}: shape {shape} is neither a number nor [K] = ({arms},)")
 
 
+def each_arm(policy: Any, name: str, task: Task, low: float, high: float = LARGEST) -> None:
+    """Check that the field `name` is one number in [low, high], or one for each arm, [K]."""
+    if not np.ndim(getattr(policy, name)):
+        number(policy, name, low, high)
+        return
+    of_arms(policy, name, len(task.reward))
+    values = np.asarray(getattr(policy, name), float)
+    if not ((values >= low) & (values <= high)).all():
+        raise ValueError(f"{name}: {arguments.excerpt(getattr(policy, name))} is not all within [{low:g}, {high:g}]")
+
+
 def one_play(policy: Any, task: Task) -> None:
     """Raise ValueError for more than one play a round, of a policy whose source has no rule for more."""
     if task.plays > 1:

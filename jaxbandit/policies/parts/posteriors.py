@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jax.typing import DTypeLike
+from jax.typing import ArrayLike, DTypeLike
 
 from jaxbandit.base import total
 from jaxbandit.fast import computed_once, cosine_and_sine, exponential, log, threefry
@@ -67,6 +67,16 @@ def log_gamma(key: Array, shape: Array | np.ndarray) -> Array:
         rejected = rejected * exponential(d * excess(w, proposed))[0]
     factors = sum(log(other) / (shape + n) for n, other in enumerate(others))
     return computed_once(log(d) + 3 * base + factors)
+
+
+def of_rows(parameter: ArrayLike, axes: int = 2) -> ArrayLike:
+    """A parameter of a prior law, one number or [K], in the shape in which it meets rows [K, ..] with more axes.
+
+    >>> of_rows(1.0), of_rows(jnp.array([1.0, 2.0])).shape
+    (1.0, (2, 1, 1))
+    """
+    of_each = jnp.stack(parameter) if isinstance(parameter, list | tuple) else parameter
+    return jnp.reshape(of_each, (-1, *[1] * axes)) if jnp.ndim(of_each) else of_each
 
 
 def excess(w: Array, logarithm: Array) -> Array:

@@ -11,7 +11,7 @@ from jax.typing import ArrayLike
 
 from jaxbandit.base import Feedback, Paid, Task, per_arm, pytree, static
 from jaxbandit.policies.parts import checks
-from jaxbandit.policies.parts.posteriors import dirichlet
+from jaxbandit.policies.parts.posteriors import dirichlet, of_rows
 from jaxbandit.policies.restless.observed_arms import (
     ObservedMoves,
     check_task,
@@ -51,8 +51,9 @@ class PosteriorWhittle:
       cost: of a play, a number or [K], in the environment's order of arms, and as there if all arms pay; it is
         subtracted from the arm's index.
       paid: "all" if every arm pays for its state in every round, or "played" if only an arm that is played does.
-      prior: each parameter of a row's Dirichlet prior; at least 1e-30. Below 1/2 a drawn arm often leaves a state less
-        than once in a million rounds, and its indices are then inaccurate (`planning.whittle`).
+      prior: each parameter of a row's Dirichlet prior, one number or one of each arm, [K]; at least 1e-30. Below 1/2 a
+        drawn arm often leaves a state less than once in a million rounds, and its indices are then inaccurate
+        (`planning.whittle`).
       discount: from 0 to below 1; None for the long-run average.
 
     Raises:
@@ -70,7 +71,7 @@ class PosteriorWhittle:
 
     cost: ArrayLike = per_arm(0.0)
     paid: Paid = static("all")
-    prior: ArrayLike = 1.0
+    prior: ArrayLike = per_arm(1.0)
     discount: ArrayLike | None = None
 
     @classmethod
@@ -89,12 +90,12 @@ class PosteriorWhittle:
         return policy
 
     def validate(self, task: Task) -> None:
+        checks.each_arm(self, "prior", task, 1e-30)
         self.check_numbers()
         check_task(self, task)
 
     def check_numbers(self) -> None:
         """Raise ValueError for a field that is out of range."""
-        checks.number(self, "prior", 1e-30)
         if self.discount is not None:
             checks.number(self, "discount", 0, 1, below=True)
 
@@ -117,5 +118,5 @@ class PosteriorWhittle:
 
     def draw(self, seen: ObservedMoves, words: Array) -> Array:
         """Rows [K, 2, S, S] drawn from the posterior."""
-        parameters = jnp.asarray(self.prior, float) + seen.counts.astype(float)
+        parameters = of_rows(jnp.asarray(self.prior, float), 3) + seen.counts.astype(float)
         return dirichlet(jax.random.wrap_key_data(words, impl="threefry2x32"), parameters)

@@ -12,8 +12,10 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
+from jaxbandit import members
 from jaxbandit.arguments import LARGEST_INTEGER, integer, truth
 from jaxbandit.base import Environment, Policy, Task, check_key, check_known, stack
+from jaxbandit.delays import Delays
 from jaxbandit.members import declares, has_methods
 from jaxbandit.simulation.asking.contracts import check_contract, check_leaves, check_task, named_things, validate
 from jaxbandit.simulation.asking.declared import (
@@ -38,8 +40,9 @@ from jaxbandit.simulation.asking.tracing import (
     policy_program,
 )
 from jaxbandit.simulation.chance import RandomNumbers, check_random_numbers
-from jaxbandit.simulation.delayed import checked_delay, delayed
+from jaxbandit.simulation.offered_arms import SLEEPING, check_choosers, checked_offers, offer
 from jaxbandit.simulation.stopping import ANSWERS, STOPPED, Until, checked_until
+from jaxbandit.simulation.uneven_delays import Delay, check_arms, checked_delay, delayed
 
 Policies = Mapping[str, Policy | Sequence[Policy]]
 
@@ -68,9 +71,10 @@ class Request:
     plays: int
     shuffle: bool
     random_numbers: RandomNumbers  # of different scenarios
-    delay: int
+    delay: int | Delays | np.ndarray
     batch: int
     until_stopped: bool  # whether a run ends when its policy stops
+    offered: np.ndarray | None  # rows [N, K] bool or probabilities [K]
     times: np.ndarray  # [T] int64
     recorders: dict[str, dict[str, Recorder]]  # by label and name, of (environment_state, policy_state, t, policy)
     traced: Traced
@@ -108,9 +112,10 @@ def check(
     times: ArrayLike | None = None,
     shuffle: bool = False,
     random_numbers: RandomNumbers = "common",
-    delay: int = 0,
+    delay: Delay = 0,
     batch: int = 1,
     until: Until | None = None,
+    offered: ArrayLike | None = None,
     record: Record | None = None,
 ) -> Request:
     """The arguments of `simulate` as a `Request`."""
@@ -120,35 +125,45 @@ def check(
     first_run, runs = _runs(runs)
     horizon, plays = integer("horizon", horizon, 1, LARGEST_INTEGER), _plays(plays, arms, named)
     delay, batch = checked_delay(delay, batch, horizon)
+    check_arms(delay, arms, plays, declares(next(iter(named.values()))).problem)
     tasks = [Task(scenario, plays, horizon, f"scenarios[{name!r}]") for name, scenario in named.items()]
     for task in tasks:
         validate(task.name, task.environment, task)
     listed = _listed(policies, tasks)
-    until_stopped = checked_until(until, {label: variants[0] for label, variants in listed.items()}, plays)
+    until_stopped = checked_until(until, {label: variants[0] for label, variants in listed.items()}, plays, offered)
     if key is None:  # jax.random.key(0), for which JAX would compile a program
         key = jax.random.wrap_key_data(np.zeros(2, np.uint32), impl="threefry2x32")  # type: ignore[arg-type]
     check_key(key)
-    shuffle, environment = truth("shuffle", shuffle), stack(list(named.values()), "scenarios")
+    means = np.stack([means_of(f"scenarios[{name!r}]", scenario, arms) for name, scenario in named.items()])
+    played: list[Any] = list(named.values())
+    if offered is not None:
+        offered = checked_offers(offered, arms, plays)
+        check_choosers(listed)
+        played = offer(named, offered, means)
+    shuffle, environment = truth("shuffle", shuffle), stack(played, "scenarios")
     cost = cost_of(named, arms)
     stacked = {label: stack(variants, f"policies[{label!r}]") for label, variants in listed.items()}
     size = Size(arms, reward.shape[2], plays, jnp.result_type(float))
     program = environment_program(tasks[0].name, one_of(environment), size)
     check_records(tasks[0].name, program.shapes.records, reward, cost)
-    players = {label: delayed(policy, delay, batch, program.shapes.feedback) for label, policy in stacked.items()}
-    recorders, traced = _traced(program, size, stacked, players, shuffle, record)
+    players = {
+        label: delayed(policy, delay, batch, program.shapes.feedback, len(listed[label]))
+        for label, policy in stacked.items()
+    }
+    recorders, traced = _traced(program, size, stacked, players, shuffle, record, offered is not None)
     return Request(
         scenarios=tuple(named),
         environment=environment,
         policies=stacked,
         players=players,
         variants={label: len(variants) for label, variants in listed.items()},
-        problem=declares(tasks[0].environment).problem,
+        problem=declares(tasks[0].environment).problem if offered is None else SLEEPING,
         numbers={name: numbers_of(f"scenarios[{name!r}]", scenario) for name, scenario in named.items()},
-        comparator=comparator_of(named, plays),
-        comparator_name=comparator_name_of(named, plays),
+        comparator=comparator_of(named, plays) if offered is None else None,
+        comparator_name=comparator_name_of(named, plays) if offered is None else None,
         cost=cost,
         passive_reward=passive_reward_of(named, reward),
-        means=np.stack([means_of(f"scenarios[{name!r}]", scenario, arms) for name, scenario in named.items()]),
+        means=means,
         reward=reward,
         key=key,
         runs=runs,
@@ -160,6 +175,7 @@ def check(
         delay=delay,
         batch=batch,
         until_stopped=until_stopped,
+        offered=offered,
         times=recorded_times(times, horizon),
         recorders=recorders,
         traced=traced,
@@ -192,6 +208,7 @@ def _traced(
     players: dict[str, Policy],
     shuffle: bool,
     record: Record | None,
+    offered: bool,
 ) -> tuple[dict[str, dict[str, Recorder]], Traced]:
     """The recorders by label and name, and the traces of the environment, the policies and the recorders.
 
@@ -199,7 +216,11 @@ def _traced(
     """
 
     def program_of(label: str, policy: Policy) -> Program:
-        return policy_program(f"policies[{label!r}]", one_of(policy), size, environment.shapes, shuffle)
+        shown = environment.shapes
+        if offered and members.probabilities(policy) is not None:
+            chances: Any = jax.ShapeDtypeStruct((size.plays,), size.real)
+            shown = shown._replace(feedback=shown.feedback._replace(chances=chances))
+        return policy_program(f"policies[{label!r}]", one_of(policy), size, shown, shuffle)
 
     programs = {label: program_of(label, policy) for label, policy in policies.items()}
     recorders = recorders_of(record, list(policies), [*environment.shapes.records, STOPPED, ANSWERS])

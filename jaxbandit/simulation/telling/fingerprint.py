@@ -12,8 +12,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit.delays import Delays
 from jaxbandit.fast import PLAIN
 from jaxbandit.simulation.asking.request import Request
+from jaxbandit.simulation.offered_arms import in_words as offered_in_words
+from jaxbandit.simulation.uneven_delays import in_words
 from jaxbandit.version import __version__
 
 VERSION = 1  # of a fingerprint
@@ -57,8 +60,10 @@ def asked(request: Request) -> dict[str, Any]:
         arguments["record"] = {label: sorted(recorders) for label, recorders in request.recorders.items()}
     if request.random_numbers != "common":
         arguments["random_numbers"] = request.random_numbers
-    if request.delay:
-        arguments["delay"] = request.delay
+    if not isinstance(request.delay, int) or request.delay:
+        arguments["delay"] = request.delay if isinstance(request.delay, int) else _delays(request.delay)
+    if request.offered is not None:
+        arguments["offered"] = offered_in_words(request.offered)  # exactly it stands in the scenarios
     if request.batch > 1:
         arguments["batch"] = request.batch
     if request.until_stopped:
@@ -68,6 +73,11 @@ def asked(request: Request) -> dict[str, Any]:
     if not getattr(jax.config, "jax_threefry_partitionable", True):
         arguments["threefry_partitionable"] = False
     return arguments
+
+
+def _delays(delay: Delays | np.ndarray) -> list[str]:
+    """Delays that differ between rounds, in words and exactly."""
+    return [in_words(delay), _exact(delay.thresholds if isinstance(delay, Delays) else delay)]
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any], same_versions: bool) -> list[str]:

@@ -27,7 +27,7 @@ def check_memory(argument: str, requests: list[Request], playing: bool) -> None:
         return
     largest = max(requests, key=bytes_of_result)
     arms, states = largest.counted
-    waiting = any(request.delay or request.batch > 1 for request in requests)
+    waiting = any(request.players[label] is not own for request in requests for label, own in request.policies.items())
     sooner = ", keep feedback for fewer rounds (delay, batch)" if waiting else ""
     lanes = len(largest.scenarios) * sum(largest.variants.values())
     raise ValueError(
