@@ -134,14 +134,15 @@ class Blocks:
         log(X Y) >= y,  the solution of y - log(1 + y) = log((K - 1) / delta):
 
     X and Y are independent, and P(X >= x) <= 1 / x for both, so that P(X Y >= x) <= (1 + log x) / x.
-    With two arms of means .556 and .421 it stops after less than half the rounds of `ChainGLR`. Wealths are kept as
-    logarithms in float32: near the threshold the rounding errors of 10^6 blocks add up to about 1e-3.
+    With two arms of means .556 and .421 it stops after about half the rounds of `ChainGLR`, each of which takes several
+    times as long. Wealths are kept as logarithms in float32: of 10^6 blocks the rounding errors, if they are as
+    independent as they look, add up to about 1e-3 near the threshold, where 0.1 would matter little.
 
     Args:
       joint: True for two arms that are played about equally often: both bet only when both have a complete block, on
         their wealths together, whose product must reach (K - 1) / delta. It stops sooner by about a sixth.
-      grid: G >= 2, the cells: g_i is the square of the sine of i / G of a right angle, closer near 0 and 1, where means
-        are known better. Arms whose means lie in one cell are not told apart.
+      grid: G, from 2 to 10,000, the cells: g_i is the square of the sine of i / G of a right angle, closer near 0 and
+        1, where means are known better. Arms whose means lie in one cell are not told apart.
       moves: from 2 to 32, of a block; from 2 to 8 make little difference, and more waste fewer moves of an arm that is
         almost always in one state.
 
@@ -166,7 +167,7 @@ class Blocks:
 
     def validate(self, task: Task) -> None:
         checks.truth(self, "joint")
-        arguments.integer("grid", self.grid, 2)
+        arguments.integer("grid", self.grid, 2, 10_000)
         arguments.integer("moves", self.moves, 2, 32)
         check_rewards(self, task)
         if self.joint and len(task.reward) != 2:

@@ -41,8 +41,8 @@ class Identify:
 
     Args:
       sampling: `TopTwo()`, the default, `SuccessiveElimination()`, `LUCB()`, `RoundRobin()`, or any policy.
-      stopping: `ChainGLR()`, the default, for Markov arms and independent ones; `BernoulliGLR()`, for independent
-        rewards alone, stops sooner there.
+      stopping: `ChainGLR()`, the default, for Markov arms and independent ones; `Blocks()`, for the same arms, stops
+        after about half the rounds, each of which takes longer; `BernoulliGLR()`, for independent rewards alone.
       delta: in (0, 1), the probability of an error that is accepted.
 
     Raises:
