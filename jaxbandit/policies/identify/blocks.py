@@ -136,7 +136,7 @@ class Blocks:
     X and Y are independent, and P(X >= x) <= 1 / x for both, so that P(X Y >= x) <= (1 + log x) / x.
     With two arms of means .556 and .421 it stops after about half the rounds of `ChainGLR`, each of which takes several
     times as long. Wealths are kept as logarithms in float32: of 10^6 blocks the rounding errors, if they are as
-    independent as they look, add up to about 1e-3 near the threshold, where 0.1 would matter little.
+    independent as they look, add up to about 1e-3 near the threshold.
 
     Args:
       joint: True for two arms that are played about equally often: both bet only when both have a complete block, on
