@@ -101,7 +101,7 @@ class Identify:
         return Seen(leader, evidence, excess, means, self.stopping.plays(memory))
 
     def _has_rule(self) -> bool:
-        return members.has_methods(self.sampling, "choose")
+        return members.has_methods(self.sampling, "choose", "validate")
 
     def _policy(self) -> Policy:
         return self.sampling  # type: ignore[return-value]
