@@ -26,7 +26,7 @@ class Evidence(NamedTuple):
     share: Array
 
 
-def found(leader: Array, own: Array, other: Array) -> Evidence:
+def _evidence(leader: Array, own: Array, other: Array) -> Evidence:
     """The evidence from the two parts of each ratio."""
     ratio = own + other
     share = jnp.where(ratio > 0, own / jnp.where(ratio > 0, ratio, 1), 0.5)
@@ -47,7 +47,7 @@ def of_bernoulli(leader: Array, ones: Array, plays: Array) -> Evidence:
     both = (ones + ones[leader]) / jnp.maximum(plays + plays[leader], 1)
     own, other = plays[leader] * bernoulli_kl(mean[leader], both), plays * bernoulli_kl(mean, both)
     right = (mean <= mean[leader]) & (plays > 0) & (plays[leader] > 0)
-    return found(leader, jnp.where(right, own, 0), jnp.where(right, other, 0))
+    return _evidence(leader, jnp.where(right, own, 0), jnp.where(right, other, 0))
 
 
 def of_chains(leader: Array, counts: Array, reward: Array) -> Evidence:
@@ -64,4 +64,4 @@ def of_chains(leader: Array, counts: Array, reward: Array) -> Evidence:
     """
     own = jnp.broadcast_to(counts[leader], counts.shape)
     order = chain_order(own, counts, reward)
-    return found(leader, order.leader, order.other)
+    return _evidence(leader, order.leader, order.other)
