@@ -153,12 +153,10 @@ class Blocks:
     Source: our own; blocks of two groups are those of Turner, Ly and Grünwald 2024, betting is that of Waudby-Smith and
     Ramdas 2024. Not opened.
 
-    >>> import jaxbandit
-    >>> policy = jaxbandit.policies.Identify(stopping=Blocks(grid=50))
-    >>> arms = jaxbandit.two_state([0.5, 0.2], [0.2, 0.5])
-    >>> result = jaxbandit.simulate(arms, {"blocks": policy}, until="stopped", runs=20, horizon=2_000)
-    >>> bool((result.stopped["blocks"] > 0).all()), result.answers["blocks"].max().tolist()
-    (True, 0)
+    >>> memory = Blocks(grid=50).begin(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
+    >>> block = memory.waiting.next_block()  # no move waits: the estimate is 1/2, and a block has two moves of each row
+    >>> memory.wealth.shape, block.leaves[0].tolist(), block.sizes[0].tolist(), block.complete.tolist()
+    ((2, 2, 49), [0.5, 0.5], [2, 2], [False, False])
     """
 
     joint: bool = static(False)
