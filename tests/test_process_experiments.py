@@ -111,8 +111,8 @@ def test_learners_are_judged_on_processes_and_policies_of_arms_are_not():
     assert reasons == {"PSRL": {"best20"}, "KLUCB": {"ergodic RiverSwim"}}
     panels = [case for name, case in planned.items() if name.startswith("panel")]
     (panel,) = [case for case in panels if "ergodic RiverSwim" in case["scenarios"]]
-    assert set(panel["policies"]) == {"UCRL2B", "IMEDRL"} and panel["runs"] == 10
-    assert atlas_card.runs_of(jaxbandit.atlas["four rooms"].arms, 200) == 10
+    assert set(panel["policies"]) == {"UCRL2B", "IMEDRL"} and panel["runs"] == 20
+    assert atlas_card.runs_of(jaxbandit.atlas["four rooms"].arms, 200) == 20
 
 
 def test_every_case_can_be_played():
