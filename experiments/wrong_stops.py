@@ -45,9 +45,9 @@ def cases(settings: Simulation) -> dict[str, Any]:
 
 def rows_of(label: str, result: Result) -> list[Row]:
     """Errors and stopping times of a rule on each pair of arms."""
-    found, rows = metrics.identification(result, label), []
+    summary, rows = metrics.identification(result, label), []
     for c, (move, (wrong, rounds)) in enumerate(LOOPS.items()):
-        of = metrics.IdentificationSummary(*(field[c, 0] for field in found))
+        of = metrics.IdentificationSummary(*(field[c, 0] for field in summary))
         row: Row = {"rule": label, "move": f"{move:g}", "runs": str(of.runs), "wrong": str(of.wrong)}
         row |= {"wrong share": f"{of.wrong_share:.2%}", "interval": f"{of.wrong_low:.2%} to {of.wrong_high:.2%}"}
         row |= {"censored": str(of.censored), "mean rounds": float(of.mean), "error of the mean": float(of.error)}
@@ -63,13 +63,13 @@ def draw(results: dict[str, Result]) -> Pictures:
     figure, (above, below) = panels(2, 1, (7.5, 7), sharex=True)
     moves = list(LOOPS)
     for number, (label, result) in enumerate(results.items()):
-        found, style = metrics.identification(result, label), plotting.curve_style(number)
-        wrong, low, high = (field[:, 0] for field in (found.wrong_share, found.wrong_low, found.wrong_high))
+        summary, style = metrics.identification(result, label), plotting.curve_style(number)
+        wrong, low, high = (field[:, 0] for field in (summary.wrong_share, summary.wrong_low, summary.wrong_high))
         name = f"{label} ({type(RULES[label]).__name__})"
         above.errorbar(moves, wrong, [wrong - low, high - wrong], **style, capsize=3, label=name)
-        below.plot(moves, found.mean[:, 0], **style, label=name)
-        for c, share in enumerate(found.censored[:, 0] / result.runs):
-            for ax, height in ((above, high[c]), (below, found.mean[c, 0])) if share else ():
+        below.plot(moves, summary.mean[:, 0], **style, label=name)
+        for c, share in enumerate(summary.censored[:, 0] / result.runs):
+            for ax, height in ((above, high[c]), (below, summary.mean[c, 0])) if share else ():
                 text = f"{share:.0%} of runs have no answer"
                 ax.annotate(text, (moves[c], height), (4, 6), textcoords="offset points", ha="right", fontsize="small")
     least = [float(bounds.identification(pair(move), "chains").at_least(DELTA)) for move in moves]

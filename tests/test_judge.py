@@ -241,7 +241,7 @@ def test_a_rank_says_no_more_than_the_runs(runs, told):
     assert apart <= 0.08 * 400
     assert result > 0.85 * 400 if told else result < 0.35 * 400
     assert told or apart == result == 0
-    for few, rank in ((1, "not told"), (5, "not told"), (6, "2 of 2")):  # runs that all differ by the same
+    for few, rank in ((1, "undecided"), (5, "undecided"), (6, "2 of 2")):  # runs that all differ by the same
         assert standing("a", {"a": np.ones(few), "b": np.zeros(few)}).rank == rank
     spread = np.arange(40.0)
     regrets = {"a": spread, "b": spread[::-1], "c": spread - 9, "d": spread + 9}

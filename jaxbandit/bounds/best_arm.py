@@ -12,7 +12,7 @@ from jaxbandit.arguments import as_floats, excerpt
 from jaxbandit.base import described
 from jaxbandit.bounds.arms import MarkovEnvironment, best_and_others, gaps
 from jaxbandit.bounds.moved_means import Among, Class, class_of
-from jaxbandit.bounds.shares_of_plays import Cuts, shares, told, told_by_few
+from jaxbandit.bounds.shares_of_plays import Cuts, best_shares, shares, shares_by_few
 
 
 @described
@@ -41,10 +41,10 @@ class Identification(NamedTuple):
     Fields:
       time: T*, rounds for each unit of log(1 / delta).
       weights: w* [K], the share of all plays that each arm gets where that is reached; their sum is 1.
-      pairs: for each other arm what the best one is told from it by.
+      pairs: for each other arm, what distinguishes the best one from it.
       best: the best arm.
       holds_for: the arms that an algorithm has to be right for, in words.
-      constant: nats by which what is told may exceed what it is in the long run, from where the chains start. 0 for
+      constant: nats by which the information may exceed its long-run value, because of where the chains start. 0 for
         independent arms; NaN for a family of chains, where it is not computed.
       tight: whether `time` is T*, up to a part in 10^9; else it is the largest lower bound found, and T* may be larger.
     """
@@ -135,13 +135,13 @@ def identification(environment: MarkovEnvironment, among: Among = None) -> Ident
     kind = class_of(environment, best, others, among)
     low, high = means[others], float(means[best])
     if kind.thorough is None:
-        cuts, found = told(kind.informations, low, high)
+        cuts, best_plays = best_shares(kind.informations, low, high)
     else:
-        cuts, found = told_by_few(kind.informations, kind.thorough, low, high)
+        cuts, best_plays = shares_by_few(kind.informations, kind.thorough, low, high)
     time = shares(cuts).time
     weights = np.ones(len(means))
     if time > 0:
-        weights[others] = found.plays
+        weights[others] = best_plays.plays
     weights /= weights.sum()
     pairs = _pairs(cuts, weights, best, others)
     return Identification(

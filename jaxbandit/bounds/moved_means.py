@@ -153,7 +153,7 @@ class _Searched:
 def _family(environment: MarkovEnvironment, best: int, others: np.ndarray, family: Family, own: bool) -> Class:
     means = np.asarray(environment.means(), float)
 
-    def told(mean: np.ndarray) -> np.ndarray:
+    def divergences(mean: np.ndarray) -> np.ndarray:
         """D(mean of each arm || mean), [N, K], in blocks of one size, for which one program is compiled."""
         padded = np.resize(mean, -(-len(mean) // BLOCK) * BLOCK).reshape(-1, BLOCK)
         with jax.enable_x64(True):
@@ -163,10 +163,10 @@ def _family(environment: MarkovEnvironment, best: int, others: np.ndarray, famil
 
     if not own:  # the numbers of their own may be [K]
         family.validate(reward_table(environment))
-        check_family(environment, family, others, best, told(means[[best]])[0, others])
+        check_family(environment, family, others, best, divergences(means[[best]])[0, others])
 
     def informations(mean: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        every = told(mean.ravel()).reshape(*mean.shape, len(means))
+        every = divergences(mean.ravel()).reshape(*mean.shape, len(means))
         return every[..., best], every[np.arange(len(others)), :, others]
 
     of_chains = members.transition(environment) is not None and not independent(environment)

@@ -78,13 +78,13 @@ def shares(cuts: Cuts) -> Shares:
     return at(high)[0]
 
 
-def told(informations: Informations, low: np.ndarray, high: float) -> tuple[Cuts, Shares]:
+def best_shares(informations: Informations, low: np.ndarray, high: float) -> tuple[Cuts, Shares]:
     """The cuts of some even means and then of two more at a time for each pair, and the shares among them.
 
     Each cut is a mean that both arms of a pair may have. All of them together are an upper bound on what plays tell,
     and a lower bound on the time. Means are added beside the one that asks for most plays: the vertex of the parabola
     through it and its neighbours, and the middle of the wider side. So where a pair's plays are unimodal in the mean,
-    their largest number is found.
+    their largest number is best.
 
     Args:
       informations: of means [P, n] in (low, high].
@@ -103,8 +103,8 @@ def told(informations: Informations, low: np.ndarray, high: float) -> tuple[Cuts
     return cuts, shares(cuts)
 
 
-def told_by_few(quick: Informations, thorough: Informations, low: np.ndarray, high: float) -> tuple[Cuts, Shares]:
-    """`told` for informations that take long: means are added where polynomials through the others say they are best.
+def shares_by_few(quick: Informations, thorough: Informations, low: np.ndarray, high: float) -> tuple[Cuts, Shares]:
+    """`best_shares` for slow informations: means are added where polynomials through the others have their best.
 
     Near an arm's own mean its information is a square. So the polynomials are of the root of the information through
     the distance from the arm's mean. The shares are those among the polynomials, which have more means than the cuts.
@@ -118,16 +118,16 @@ def told_by_few(quick: Informations, thorough: Informations, low: np.ndarray, hi
     mean[:, -1] = high
     cuts = Cuts(mean, *quick(mean))
     for n in range(FEW):
-        guess, found = told(_near(cuts, low, high), low, high)
-        more = guess.mean[np.arange(len(low)), found.active][:, None]
+        guess, best = best_shares(_near(cuts, low, high), low, high)
+        more = guess.mean[np.arange(len(low)), best.active][:, None]
         cuts = cuts.with_more(more, *(thorough if n == FEW - 1 else quick)(more))
-    return cuts, told(_near(cuts, low, high), low, high)[1]
+    return cuts, best_shares(_near(cuts, low, high), low, high)[1]
 
 
 def _near(cuts: Cuts, low: np.ndarray, high: float) -> Informations:
     """Informations at any means, from those of the cuts."""
-    best = [_curve(mean, told, high) for mean, told in zip(cuts.mean, cuts.best, strict=True)]
-    other = [_curve(mean, told, own) for mean, told, own in zip(cuts.mean, cuts.other, low, strict=True)]
+    best = [_curve(mean, information, high) for mean, information in zip(cuts.mean, cuts.best, strict=True)]
+    other = [_curve(mean, information, own) for mean, information, own in zip(cuts.mean, cuts.other, low, strict=True)]
 
     def informations(mean: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         first, second = (
@@ -150,9 +150,9 @@ def _curve(mean: np.ndarray, information: np.ndarray, own: float) -> Curve:
     return lambda m: np.where(np.abs(m - own) <= size, np.square((m - own) * root(m)), np.inf)
 
 
-def _between(cuts: Cuts, found: Shares, low: np.ndarray) -> np.ndarray:
+def _between(cuts: Cuts, best: Shares, low: np.ndarray) -> np.ndarray:
     """Two means for each pair beside its active cut, [P, 2]."""
-    pairs, at, last = np.arange(len(low)), found.active, cuts.mean.shape[1] - 1
+    pairs, at, last = np.arange(len(low)), best.active, cuts.mean.shape[1] - 1
     here = cuts.mean[pairs, at]
     below = (cuts.mean < here[:, None]).sum(1) - 1  # the neighbour's place, as a mean may be there twice
     above = np.minimum((cuts.mean <= here[:, None]).sum(1), last)
@@ -160,8 +160,8 @@ def _between(cuts: Cuts, found: Shares, low: np.ndarray) -> np.ndarray:
     after = cuts.mean[pairs, above]
     left, right = here - before, after - here
     with np.errstate(all="ignore"):
-        rise = found.excess[pairs, at] - np.where(below >= 0, found.excess[pairs, below], -np.inf)
-        fall = found.excess[pairs, at] - found.excess[pairs, above]
+        rise = best.excess[pairs, at] - np.where(below >= 0, best.excess[pairs, below], -np.inf)
+        fall = best.excess[pairs, at] - best.excess[pairs, above]
         vertex = here + (right**2 * rise - left**2 * fall) / (right * rise + left * fall) / 2
     middle = np.where(left > right, before + left / 2, here + right / 2)
     inside = (vertex > before) & (vertex < after)

@@ -164,7 +164,7 @@ class Judgement:
 
 def _in_place(stands: Standing) -> str:
     """A rank as the end of a sentence."""
-    return "it is not told apart from anybody" if stands.rank == "not told" else f"it is {stands.rank}"
+    return "it is not told apart from anybody" if stands.rank == "undecided" else f"it is {stands.rank}"
 
 
 def _runs(lines: list[Line]) -> str:

@@ -41,7 +41,7 @@ NAMED = (
 )
 STANDING = (
     "A rank, such as '2 of 5', is given where all differences to the others are certain. 'Among the best 3 of 5' says "
-    "that two others certainly have more regret; 'not the best', that one certainly has less; 'not told', that nobody "
+    "that two others certainly have more regret; 'not the best', that one certainly has less; 'undecided', that nobody "
     "is told apart. Certain is what an interval of the difference, paired run by run, says. These are Student's "
     "intervals, whose chance of error, 5 %, is divided among all comparisons of a policy's named problems "
     "(Bonferroni), and among those of its random problems and of its worst ones; runs so few that even a sign test "

@@ -57,7 +57,7 @@ class Standing(NamedTuple):
         words = [f"among the best {self.of - len(self.behind)} of {self.of}"] if self.behind else []
         if self.ahead:
             words.append("not the best" if len(self.ahead) == 1 else f"not among the best {len(self.ahead)}")
-        return ", ".join(words) or "not told"
+        return ", ".join(words) or "undecided"
 
     @property
     def is_first(self) -> bool:

@@ -65,8 +65,8 @@ def identification(result: Counts, label: str) -> IdentificationSummary:
     >>> arms = jaxbandit.two_state([0.5, 0.2], [0.2, 0.5])
     >>> policy = jaxbandit.policies.Identify(delta=0.05)
     >>> result = jaxbandit.simulate(arms, {"T": policy}, until="stopped", runs=50, horizon=5_000)
-    >>> found = identification(result, "T")
-    >>> found.censored.tolist(), found.wrong.tolist(), found.wrong_high.round(3).tolist()
+    >>> summary = identification(result, "T")
+    >>> summary.censored.tolist(), summary.wrong.tolist(), summary.wrong_high.round(3).tolist()
     ([[0]], [[0]], [[0.071]])
     """
     ends, answers = ends_of(result, label), result.recorded["answers"][label][..., -1]

@@ -139,13 +139,13 @@ def _stops(result: Result) -> tuple[list[tuple[str, ...]], int]:
     """Scenario, label, variant, mean stopping time, 90 % quantile, wrong answers, their interval, censored runs."""
     rows = []
     for label in result.labels:
-        found, names = metrics.identification(result, label), variant_names(result, label)
-        for c, v in np.ndindex(found.mean.shape):
-            error = f" ± {_number(float(found.error[c, v]))}" if result.runs > 1 else ""
-            mean = f"{'at least ' if found.censored[c, v] else ''}{_number(float(found.mean[c, v]))}{error}"
-            high = f"{found.quantile_90[c, v]:,.0f}" if np.isfinite(found.quantile_90[c, v]) else "censored"
-            interval = f"{found.wrong_low[c, v]:.1%} to {found.wrong_high[c, v]:.1%}"
-            wrong, censored = f"{found.wrong_share[c, v]:.1%}", f"{found.censored[c, v]:,}"
+        summary, names = metrics.identification(result, label), variant_names(result, label)
+        for c, v in np.ndindex(summary.mean.shape):
+            error = f" ± {_number(float(summary.error[c, v]))}" if result.runs > 1 else ""
+            mean = f"{'at least ' if summary.censored[c, v] else ''}{_number(float(summary.mean[c, v]))}{error}"
+            high = f"{summary.quantile_90[c, v]:,.0f}" if np.isfinite(summary.quantile_90[c, v]) else "censored"
+            interval = f"{summary.wrong_low[c, v]:.1%} to {summary.wrong_high[c, v]:.1%}"
+            wrong, censored = f"{summary.wrong_share[c, v]:.1%}", f"{summary.censored[c, v]:,}"
             rows.append((c, (result.scenarios[c], label, names[v], mean, high, wrong, interval, censored)))
     return [row for _, row in sorted(rows, key=lambda row: row[0])], len(rows)
 
