@@ -85,7 +85,7 @@ def checked_until(until: Until | None, policies: dict[str, Any], plays: int, off
         label = next(label for label, stops in stopping.items() if not stops)
         raise ValueError(
             f"policies[{label!r}]: it has no stop(state, t) and answer(state, t), so that a run would never end; leave "
-            "until out, or give it these two"
+            "until out, or let it sample for policies.Identify(sampling=..)"
         )
     if until is not None and plays > 1:
         raise ValueError(f'plays: {plays} arms a round; with until="stopped" one arm is played a round')

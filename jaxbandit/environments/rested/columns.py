@@ -126,7 +126,9 @@ def place_of(header: list[str], names: Mapping[str, str], role: str, hint: str =
     name = names.get(role, role)
     if header.count(name) != 1:
         how_many = header.count(name) or "no"
-        raise ValueError(f"{how_many} columns {name!r} in {header}; columns={{{role!r}: ..}} names the {role}s{hint}")
+        raise ValueError(
+            f"{how_many} columns {name!r} in {header}; columns={{{role!r}: ..}} names the one with each {role}{hint}"
+        )
     return header.index(name)
 
 
