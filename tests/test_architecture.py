@@ -105,8 +105,9 @@ policies: parts means chains restless changing processes spending identify
 policies/identify: evidence glr_rules blocks sampling_rules identification
 stress: spaces changing_space trials preparation survey failure_search
 sweeps: files storage reading tasks grids sweep_loop
-live: real_arms position last_events sqlite_errors log_file logged_position largest_draw choice_laws summary_table \
-history log_result player logged_rounds off_policy log_evaluation replayed_rounds log_replay bandit_env gymnasium_loops
+live: real_arms decision position last_events sqlite_errors log_file logged_position largest_draw choice_laws \
+summary_table history log_result player logged_rounds off_policy log_evaluation replayed_rounds log_replay bandit_env \
+gymnasium_loops
 timing: machine stopwatch
 reports: tables pictures page verdicts
 command_line: options listing experiment grids
@@ -174,8 +175,8 @@ DOORS = {
     "families": "Bernoulli Exponential Family Gaussian Poisson TabledChains TwoStateChains chain_family",
     "indices": "Mixture Relaxation WhittleIndices best_mixture gittins gittins_beta gittins_value relaxation "
     "rounds_to_record whittle with_start",
-    "live": "Choice Evaluation History Log Player Replay Report choice_probabilities evaluate gymnasium_env play "
-    "read_log replay",
+    "live": "Choice Decision Evaluation History Log Player Replay Report choice_probabilities evaluate gymnasium_env "
+    "play read_log replay",
     "metrics": "IdentificationSummary Summary best_arms best_share constant_regret discounted_reward dynamic_regret "
     "external_regret identification internal_regret linear_share median_interval pair_regrets swap_regret "
     "paired_difference pseudo_regret realised_regret regret regret_name summary",

@@ -27,7 +27,7 @@ ALL Declares Environment Episodes Feedback Kind LongRun Policy Structure Task Fa
 per_arm decision_processes delays Delays divergences environments families indices KnownArms RestlessFit
 metrics stress testing use_all_cores Bound Condition Solver DISTANCES Distance EXAMPLE FamilyFit Fit InitialState
 Relaxation StoppedWarning WhittleIndices Summary COLOURS Atlas NamedProblem atlas Found Interval Problem Space Survey
-DiscountedValues Mixture live Choice Evaluation History Log Replay Report Identification Pair ChainOrder
+DiscountedValues Mixture live Choice Decision Evaluation History Log Replay Report Identification Pair ChainOrder
 IdentificationSummary
 """.split()
 # environments as they are built by functions that check, spaces (checked where they are used), and the parts

@@ -20,6 +20,7 @@ import jaxbandit
 from jaxbandit import Feedback, members
 from jaxbandit.live import Choice, Player, log_file
 from jaxbandit.live.position import Position
+from jaxbandit.policies import LUCB, Identify
 
 TABLE = np.array([[0.0, 1.0]] * 3)
 NUMBERS = np.zeros((3, 0))
@@ -155,6 +156,32 @@ def test_a_round_of_several_plays_is_learned_at_once(policy, tmp_path):
             arms, states = [arms[n]], [states[n]]
         loop.learn_all(t, arms, states, [float(state) for state in states])
     same_bits(state_of(one), loop.state)
+
+
+def test_a_policy_that_identifies_decides_once(tmp_path):
+    """Answers come two rounds late; the decision is that of a plain loop at its first stop, also after a restart."""
+    policy, chance, waiting, decided = Identify(LUCB(), delta=0.2), random.Random(1), [], None
+    make = partial(Player, policy, ARMS, states=STATES, store=tmp_path / "a.sqlite", snapshot=30)
+    one, loop, stop = make(), Loop(policy), jax.jit(policy.stop)
+    for t in range(1, 201):
+        choice = one.choose()
+        assert loop.choose() == ([ARMS.index(choice.arm)], t)
+        waiting.append(choice)
+        if len(waiting) > 2:
+            known = waiting.pop(0)
+            arm = ARMS.index(known.arm)
+            state = int(chance.random() < (0.1, 0.9, 0.2)[arm])
+            one.learn(known.id, list(STATES)[state])
+            loop.learn(known.round, arm, state, float(state))
+            if decided is None and stop(loop.state, t):
+                decided = (ARMS[int(loop.state.seen.leader)], t, t - 2)
+        assert one.decision == decided
+        if t == 160:
+            one.close()
+            one = make()
+    assert decided is not None and 30 < decided[1] < 160
+    assert str(one.report()).endswith(f"after {decided[2]} answers: green has the largest mean")
+    refuses(one, "row for each arm", lambda: one.add("pink"))
 
 
 def test_the_probability_of_being_the_best():

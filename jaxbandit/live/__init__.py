@@ -1,6 +1,7 @@
 """Real arms: a player with a policy, which keeps its log and its state in one SQLite file, and what a log is worth."""
 
 from jaxbandit.live.choice_laws import choice_probabilities
+from jaxbandit.live.decision import Decision
 from jaxbandit.live.gymnasium_loops import gymnasium_env, play
 from jaxbandit.live.history import History
 from jaxbandit.live.log_evaluation import Evaluation, evaluate
@@ -12,6 +13,7 @@ from jaxbandit.live.summary_table import Report
 
 __all__ = [
     "Choice",
+    "Decision",
     "Evaluation",
     "History",
     "Log",

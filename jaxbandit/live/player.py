@@ -16,6 +16,7 @@ from jax.typing import ArrayLike
 
 from jaxbandit.arguments import LARGEST, LARGEST_INTEGER, excerpt, has, integer, list_of, number
 from jaxbandit.base import Policy, check_key
+from jaxbandit.live.decision import Decision
 from jaxbandit.live.history import History, history
 from jaxbandit.live.log_file import LogFile
 from jaxbandit.live.log_result import log_result
@@ -158,6 +159,16 @@ class Player(LoggedPosition):
             for event in [position.answer(*answer, self._log.answer) for answer in answers]:
                 if event is not None:
                     self._append(position, event)
+
+    @property
+    def decision(self) -> Decision | None:
+        """Which arm is the best, once a policy that identifies it, as `policies.Identify`, has stopped; None before.
+
+        It is made once: choices and answers that follow do not change it. The error rate of the rule holds if the
+        answers of each arm come in the order of its plays, and if how late one comes says nothing of what it is.
+        """
+        with self._transaction(write=False) as position:
+            return position.decision()
 
     @property
     def open(self) -> list[Choice]:

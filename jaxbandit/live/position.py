@@ -18,6 +18,7 @@ from jax import Array
 from jaxbandit import members
 from jaxbandit.arguments import integer
 from jaxbandit.base import Feedback, State, described
+from jaxbandit.live.decision import Decision
 from jaxbandit.live.real_arms import RealArms
 from jaxbandit.selection import top_arms
 from jaxbandit.version import __version__
@@ -83,6 +84,13 @@ def _learned(policy: Any, state: State, whole: Array, real: Array, t: Array) -> 
     return _strong(policy.update(state, feedback))
 
 
+@jax.jit
+def _answer(policy: Any, state: State, t: Array) -> Array:
+    """The arm that a policy which stops answers after round t; -1 if it goes on."""
+    stops = members.stops(policy)
+    return jnp.where(stops.stop(state, t), jnp.asarray(stops.answer(state, t), jnp.int32), -1)
+
+
 def _strong(state: State) -> State:
     """The state without JAX's weak types, so that one read from a file is no other program."""
     return jax.tree.map(lambda leaf: jax.lax.convert_element_type(leaf, jnp.asarray(leaf).dtype), state)
@@ -102,6 +110,7 @@ class Position:
         self.together: dict[int, list[Any]] = {}  # by round of several plays: how many are open, the others' outcomes
         self.retired: list[int] = []
         self.totals: list[list[Any]] = [[0, 0, 0.0] for _ in range(arms.arms)]  # plays, answers, mean reward
+        self.decided: list[int] = []  # of a policy that has stopped: its answer, the round and how many answers it had
         self.changed = False  # whether an event has changed it in the present transaction
         for arm, outcomes in prior:
             self._imagine(arm, outcomes)
@@ -180,6 +189,13 @@ class Position:
         totals = self.totals[arm]
         totals[1] += 1
         totals[2] += (reward - totals[2]) / totals[1]
+        if members.stops(self.policy) and not self.decided:
+            best = int(_answer(self.policy, self.state, np.int32(self.round)))
+            self.decided = [] if best < 0 else [best, self.round, sum(row[1] for row in self.totals)]
+
+    def decision(self) -> Decision | None:
+        """What the policy decided when it stopped; None if it has not."""
+        return Decision(self.arms.names[self.decided[0]], *self.decided[1:]) if self.decided else None
 
     def _closed(self, choice: Choice, outcomes: list[list[Any]]) -> None:
         """Let the policy learn the outcomes of a round if none of its plays is open any more, all of them at once.
@@ -238,7 +254,7 @@ class Position:
 
     def restore(self, header: dict[str, Any], data: bytes) -> bool:
         """Go from the start to the position of a snapshot; returns False, and changes nothing, for another program."""
-        if header["program"] != self.program():
+        if header["program"] != self.program() or any(name not in header for name in NUMBERS):
             return False
         for arm in header["added"]:
             self._added(self.arms.with_arm(*arm), None)
@@ -257,4 +273,4 @@ class Position:
         return True
 
 
-NUMBERS = ("n", "round", "plays", "last", "retired", "totals")  # what a snapshot has beside the state
+NUMBERS = ("n", "round", "plays", "last", "retired", "totals", "decided")  # what a snapshot has beside the state

@@ -11,6 +11,7 @@ from jaxbandit.base import described
 from jaxbandit.confidence import kl_lower, kl_upper
 from jaxbandit.families import Gaussian
 from jaxbandit.live.choice_laws import choice_probabilities
+from jaxbandit.live.decision import Decision
 from jaxbandit.live.position import Position
 from jaxbandit.policies import Thompson, ThompsonMC
 
@@ -34,6 +35,7 @@ class Report(NamedTuple):
       best: [K], the probability that it has the largest mean of the arms that are not retired, under the posterior law
         of `Thompson`, or of `ThompsonMC` for two states that pay the same in all arms; NaN for all other policies. The
         prior, and imagined answers, count.
+      decision: which arm is the best, if the policy identifies it and has stopped; None otherwise.
     """
 
     arms: list[str]
@@ -44,6 +46,7 @@ class Report(NamedTuple):
     low: np.ndarray
     high: np.ndarray
     best: np.ndarray
+    decision: Decision | None
 
     def __str__(self) -> str:
         width = max(len("arm"), *map(len, self.arms))
@@ -57,7 +60,7 @@ class Report(NamedTuple):
             if shown:
                 best = f"  {self.best[k]:>6.1%}" if not np.isnan(self.best[k]) else " " * 8
             lines.append(f"{name:{width}}  {counts}  {mean:>9}{best}  {interval}".rstrip())
-        return "\n".join(lines)
+        return "\n".join(lines if self.decision is None else [*lines, str(self.decision)])
 
 
 def report(position: Position, level: float) -> Report:
@@ -74,7 +77,8 @@ def report(position: Position, level: float) -> Report:
         ends = [np.asarray(bound(share, radius), float) for bound in (kl_lower, kl_upper)]
         low, high = (np.where(answers > 0, least + (most - least) * end, outer)
                      for end, outer in zip(ends, (least, most)))  # fmt: skip
-    return Report(list(arms.names), plays, answers, waiting, mean, low, high, _best(position, answers))
+    best, decision = _best(position, answers), position.decision()
+    return Report(list(arms.names), plays, answers, waiting, mean, low, high, best, decision)
 
 
 def _best(position: Position, answers: np.ndarray) -> np.ndarray:
