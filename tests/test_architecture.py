@@ -57,7 +57,7 @@ members probabilities quantiles sums
 named_problems: base chains environments members
 wrapping: base members
 policies: arguments base chains confidence decision_processes divergences families fast feedback indices \
-known_arms members planning probabilities quantiles sums wrapping
+known_arms members planning probabilities quantiles selection sums wrapping
 results: arguments base interruption metrics texts
 simulation: arguments base cores delays draws fast feedback interruption members pytrees results selection sums \
 version wrapping

@@ -8,6 +8,7 @@ from scipy.special import gammaln, xlogy
 
 from jaxbandit import random_arms, run_keys, simulate, two_state
 from jaxbandit.policies import LUCB, BernoulliGLR, ChainGLR, Identify, RoundRobin, SuccessiveElimination, TopTwo
+from jaxbandit.policies.identify.evidence import against_all
 
 ARMS = two_state([0.7, 0.4, 0.3], [0.2, 0.5, 0.6])
 TABLE = jnp.array([[0.0, 1.0]] * 2)
@@ -66,7 +67,7 @@ def test_evidence_of_chains(name):
     one, other, ratio, beyond = VECTORS[name]
     rule = ChainGLR()
     memory = rule.begin(TABLE)._replace(counts=jnp.array([one, other]))
-    evidence = jax.jit(rule.evidence)(memory, jnp.int32(0), jnp.zeros(2))
+    evidence = jax.jit(lambda memory: against_all(rule.pair, jnp.int32(0), rule.compared(memory)))(memory)
     assert float(evidence.ratio[1]) == pytest.approx(ratio, rel=1e-5)
     excess = jax.jit(rule.excess)(memory, jnp.int32(0), evidence, 1.0, jnp.int32(100))[1]
     if beyond is not None:

@@ -8,13 +8,13 @@ from functools import partial
 import jax
 import jax.numpy as jnp
 from jax import Array
-from jax.scipy.special import gammaln
 from jax.typing import ArrayLike
 
 from jaxbandit.arguments import Numbers, accepts
 from jaxbandit.base import total
+from jaxbandit.fast import computed_once, log
 
-FEW = 8.0  # counts below which the logarithm of the gamma function loses few digits
+FEW = 8  # counts below which the series is not exact enough
 
 
 @accepts(counts=Numbers("[..., S, S]", 0))
@@ -55,19 +55,23 @@ def chain_mixture(counts: ArrayLike) -> Array:
         beyond = beyond + jnp.log1p((i + (0.5 if half else 1)) / seen)
     beyond = beyond + (_rest(seen, 0.5) if half else _rest(seen, 1.0))
     constant = math.lgamma(states / 2) + (states - 1) / 2 * math.log(2 * math.pi) - states / 2 * math.log(math.pi)
-    row = constant - (states - 1) / 2 * jnp.log(seen) - beyond + total(_rest(n, 0.5))
+    row = constant - (states - 1) / 2 * log(seen) - beyond + total(_rest(n, 0.5))
     return jnp.minimum(total(jnp.where(departures > 0, row, 0)), 0)
 
 
 def _rest(n: Array, shift: float) -> Array:
     """log Gamma(n + shift) - (n log n - n + log(2 pi) / 2 + (shift - 1/2) log n), shift 1/2 or 1; 0 log 0 = 0."""
-    few = jnp.minimum(n, FEW)
-    logarithm = jnp.log(jnp.where(few > 0, few, 1))
-    exact = gammaln(few + shift) - (few * logarithm - few + 0.5 * math.log(2 * math.pi) + (shift - 0.5) * logarithm)
-    inverse = 1 / jnp.maximum(n, FEW)
+    # of few, by Gamma(n + shift) = Gamma(n + FEW + shift) / product: n log n is all that is not a series
+    few = jnp.where(n < FEW, n, 0)
+    by = jnp.where(n < FEW, n + FEW, n)
+    inverse = 1 / by
     square = inverse * inverse
+    product, scale = jnp.ones_like(n), jnp.where(n < FEW, inverse, 1 / FEW)
+    for i in range(FEW):
+        product = product * ((few + (shift + i)) * scale)
     if shift == 1:
         series = inverse * (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680)))
     else:
         series = -inverse * (1 / 24 - square * (7 / 2880 - square * (31 / 40320 - square * 127 / 215040)))
-    return jnp.where(n < FEW, exact, series)
+    lost = (few + (shift - 0.5)) * log(by / jnp.where(few > 0, few, 1)) - log(product) - FEW
+    return computed_once(series + jnp.where(n < FEW, lost, 0))

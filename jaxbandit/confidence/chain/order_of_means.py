@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
@@ -15,6 +16,8 @@ from jaxbandit.base import described
 from jaxbandit.confidence.chain.two_states import TINY, Counts, likeliest, likelihood_ratio
 from jaxbandit.fast import larger, smaller
 
+STEPS = 6  # Newton's steps in float32; twice as many in float64
+FAR = 3.4  # the longest step, where what stands for its exponential still grows
 COUNTS, PAID = Numbers("[..., S, S]", 0), Numbers("[..., S]")
 
 
@@ -55,8 +58,8 @@ def chain_order(leader: ArrayLike, other: ArrayLike, reward: ArrayLike) -> Chain
 
         (a01 - nu) (A1 + nu) / ((A0 - nu) (a10 + nu)) = (b01 + nu) (B1 - nu) / ((B0 + nu) (b10 - nu)),
 
-    a01 the transitions of a from state 0 to 1 and A0 those from state 0. This is solved for nu by bisection. Where a
-    state was always left the odds jump, at the last nu, and are then those of the other arm.
+    a01 the transitions of a from state 0 to 1 and A0 those from state 0. This is solved for nu by Newton's steps. Where
+    a state was always left the odds jump, at the last nu, and are then those of the other arm.
 
     Args:
       leader, other: [..., 2, 2], the transitions of one trajectory each, up to about 1e7 of them.
@@ -81,22 +84,8 @@ def chain_order(leader: ArrayLike, other: ArrayLike, reward: ArrayLike) -> Chain
     a, b = _counts(leader, ~swap), _counts(other, swap)  # the leader's worse state counts as its better one
     (share, chain_a), (share_b, chain_b) = likeliest(a, None), likeliest(b, None)
     share_a = 1 - share
-    low, high = jnp.zeros_like(share + share_b), smaller(a.n10, b.n10)
-
-    def halved(_: int, bracket: tuple[Array, Array]) -> tuple[Array, Array]:
-        low, high = bracket
-        nu = (low + high) / 2
-        apart = _share(b, nu)[0] < _share(a, nu)[1]
-        return jnp.where(apart, nu, low), jnp.where(apart, high, nu)
-
-    steps = 30 if low.dtype.itemsize == 4 else 60
-    low, high = jax.lax.fori_loop(0, steps, halved, (low, jnp.broadcast_to(high, low.shape)))
-    # the share lies between those of each arm at both ends of the bracket
-    (b_low, left_b_low), (b_high, left_b_high) = _share(b, low), _share(b, high)
-    (left_a_low, a_low), (left_a_high, a_high) = _share(a, low), _share(a, high)
-    above = (larger(b_low, a_high) + smaller(b_high, a_low)) / 2
-    below = (smaller(left_b_low, left_a_high) + larger(left_b_high, left_a_low)) / 2
     ordered = (share_b < share_a) & (pays[..., 0] != pays[..., 1])
+    above, below = _meeting(a, b)
     above, below = jnp.where(ordered, above, 0.5), jnp.where(ordered, below, 0.5)
     first = jnp.where(ordered, larger(likelihood_ratio(a, chain_a, below, above, None), 0), 0)
     second = jnp.where(ordered, larger(likelihood_ratio(b, chain_b, above, below, None), 0), 0)
@@ -112,11 +101,59 @@ def _counts(counts: ArrayLike, swap: Array) -> Counts:
     return Counts(*(jnp.where(swap, n[1 - i][1 - j], n[i][j]) for i in (0, 1) for j in (0, 1)))
 
 
-def _share(counts: Counts, nu: Array) -> tuple[Array, Array]:
-    """The better state's share after nu departures were moved from it to the other, and the rest of 1; positive."""
+class Moved(NamedTuple):
+    """An arm's likeliest chain after nu departures were moved from its better state to the other."""
+
+    odds: tuple[Array, Array]  # of the better state, their numerator and denominator
+    slope: Array  # by which the logarithm of the odds grows with nu
+
+
+def _moved(counts: Counts, nu: Array, ahead: Array) -> Moved:
+    """The odds are (n01 + nu) (N1 - nu) / ((N0 + nu) (n10 - nu)); `ahead` is the least that n10 - nu may be."""
     n00, n01, n10, n11 = counts
-    a = (n01 + nu) / larger(n00 + n01 + nu, TINY)
-    b = jnp.where(nu < n10, (n10 - nu) / larger(n10 + n11 - nu, TINY), 0)
-    both = a + b
-    both = jnp.where(both > 0, both, 1)
-    return larger(a / both, TINY), larger(b / both, TINY)
+    empty, full, stayed, left = n01 + nu, n00 + n01 + nu, larger(n10 + n11 - nu, ahead), larger(n10 - nu, ahead)
+    out, back = full * empty, stayed * left
+    return Moved((empty * stayed, full * left), (n00 * back + n11 * out) / larger(out * back, TINY))
+
+
+def _meeting(a: Counts, b: Counts) -> tuple[Array, Array]:
+    """The share of the better state of b, that is of the worse state of a, where W is least, and the rest of 1.
+
+    There both arms have moved the same nu, and the product of their odds is 1. Near both ends of -least < nu < most
+    logarithms of odds are nearly straight lines in u = log((nu + least) / (most - nu)). So Newton's steps are made in
+    u, with (12 + 6 d + d^2) / (12 - 6 d + d^2) for the exponential of a step d.
+    """
+    least, most = smaller(a.n01, b.n01), smaller(a.n10, b.n10)
+    close = most * (2 * float(np.finfo(most.dtype).eps))
+    # the start: the factors that vanish at an end, the others as they are half of the way
+    half = most / 2
+    rest = (a.n00 + a.n01 + half) * (b.n00 + b.n01 + half)
+    rest = rest / larger((a.n10 + a.n11 - half) * (b.n10 + b.n11 - half), TINY)
+    linear = rest * (a.n10 + b.n10) + (a.n01 + b.n01)
+    constant = larger(rest * a.n10 * b.n10 - a.n01 * b.n01, 0)
+    root = jnp.sqrt(larger(linear * linear - 4 * (rest - 1) * constant, 0))
+    nu = smaller(2 * constant / larger(linear + root, TINY), most - close)
+    for _ in range(STEPS if nu.dtype.itemsize == 4 else 2 * STEPS):
+        ahead, behind = larger(most - nu, close), nu + least
+        one, other = _moved(a, nu, ahead), _moved(b, nu, ahead)
+        up, down = one.odds[0] * other.odds[0], one.odds[1] * other.odds[1]
+        slope = larger((one.slope + other.slope) * behind * ahead, TINY)
+        step = 2 * (down - up) / larger(down + up, TINY) * (least + most) / slope
+        step = smaller(larger(step, -FAR), FAR)
+        near, far = 12 + step * step - 6 * step, 12 + step * step + 6 * step
+        nu = nu + 12 * step * behind * ahead / larger(ahead * near + behind * far, TINY)
+        nu = smaller(larger(nu, 0), most - close)
+    one, other = _moved(a, nu, most - nu), _moved(b, nu, most - nu)
+    (left_a, of_a), (of_b, left_b) = (_shares(*moved.odds) for moved in (one, other))
+    # the tangents meet there; an arm that always left its better state jumps at the end, there the other one counts
+    weight = other.slope / larger(one.slope + other.slope, TINY)
+    ends_a, ends_b = (a.n11 == 0) & (a.n10 <= b.n10), (b.n11 == 0) & (b.n10 <= a.n10)
+    weight = jnp.where(ends_a & ends_b, 0.5, jnp.where(ends_a, 0, jnp.where(ends_b, 1, weight)))
+    return of_b + weight * (of_a - of_b), left_b + weight * (left_a - left_b)
+
+
+def _shares(numerator: Array, denominator: Array) -> tuple[Array, Array]:
+    """The share of a state from its odds, and the rest of 1; positive."""
+    whole = numerator + denominator
+    whole = 1 / jnp.where(whole > 0, whole, 1)
+    return larger(numerator * whole, TINY), larger(denominator * whole, TINY)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -159,6 +159,7 @@ class Blocks:
     ((2, 2, 49), [0.5, 0.5], [2, 2], [False, False])
     """
 
+    searches: ClassVar[bool] = False
     joint: bool = static(False)
     grid: int = static(400)
     moves: ArrayLike = 4
@@ -185,8 +186,12 @@ class Blocks:
     def means(self, memory: Betting) -> Array:
         return chain_mean(memory.transitions.counts, memory.transitions.reward)
 
-    def evidence(self, memory: Betting, leader: Array, means: Array) -> Evidence:
-        return of_chains(leader, memory.transitions.counts, memory.transitions.reward)
+    def compared(self, memory: Betting) -> tuple[Array, Array]:
+        """The transitions [K, 2, 2] and rewards [K, 2]."""
+        return memory.transitions.counts, memory.transitions.reward
+
+    def pair(self, one: tuple[Array, Array], other: tuple[Array, Array]) -> tuple[Array, Array]:
+        return of_chains(one, other)
 
     def excess(self, memory: Betting, leader: Array, evidence: Evidence, delta: ArrayLike, t: Array) -> Array:
         arms = jnp.arange(memory.wealth.shape[0])

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.base import described
 from jaxbandit.confidence import chain_order
 from jaxbandit.divergences import bernoulli_kl
+from jaxbandit.fast import computed_once, where_needed
+
+Pair = Callable[[Any, Any], tuple[Array, Array]]  # J_a(m) and J_b(m) of two arms, from what is known of each
 
 
 @described
@@ -26,42 +31,71 @@ class Evidence(NamedTuple):
     share: Array
 
 
-def _evidence(leader: Array, own: Array, other: Array) -> Evidence:
-    """The evidence from the two parts of each ratio."""
-    ratio = own + other
-    share = jnp.where(ratio > 0, own / jnp.where(ratio > 0, ratio, 1), 0.5)
-    return Evidence(jnp.where(jnp.arange(len(ratio)) == leader, jnp.inf, ratio), share)
-
-
-def of_bernoulli(leader: Array, ones: Array, plays: Array) -> Evidence:
-    """The evidence of independent rewards 0 and 1: W = T_a d(x_a, m) + T_b d(x_b, m), m the mean of both together.
+def against_all(pair: Pair, leader: Array, arms: Any, changed: Array | None = None, before: Any = None) -> Evidence:
+    """The evidence that the leader is better than each other arm, of K - 1 pairs of arms.
 
     Args:
-      leader: int32.
-      ones, plays: [K], of each arm.
-
-    >>> of_bernoulli(jnp.int32(0), jnp.array([8.0, 2.0]), jnp.array([10.0, 10.0])).ratio.round(4).tolist()
-    [inf, 3.8549]
+      pair: of a and b, entries of `arms`: J_a(m) and J_b(m), whose sum is W(a, b).
+      leader: int32, the arm a.
+      arms: a pytree with leaves [K, ...], what `pair` asks for of each arm.
+      changed: [K] bool, the arms b whose W(a, b) is not that of `before`; None computes all pairs. See `where_needed`.
+      before: evidence of an earlier round; None without `changed`.
     """
-    mean = ones / jnp.maximum(plays, 1)
-    both = (ones + ones[leader]) / jnp.maximum(plays + plays[leader], 1)
-    own, other = plays[leader] * bernoulli_kl(mean[leader], both), plays * bernoulli_kl(mean, both)
-    right = (mean <= mean[leader]) & (plays > 0) & (plays[leader] > 0)
-    return _evidence(leader, jnp.where(right, own, 0), jnp.where(right, other, 0))
+    number = len(jax.tree.leaves(arms)[0])
+    lower = jnp.arange(number - 1) < leader  # arms below the leader, which come first
+    own = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf[leader], leaf[1:].shape), arms)
+    others = jax.tree.map(lambda leaf: _chosen(lower, leaf[:-1], leaf[1:]), arms)
+    if changed is None:
+        first, second = jax.vmap(pair)(own, others)
+    else:
+        ratio, share = (_chosen(lower, leaf[:-1], leaf[1:]) for leaf in before)
+        known = share * ratio, ratio - share * ratio
+        first, second = where_needed(_chosen(lower, changed[:-1], changed[1:]), pair, (own, others), known)
+    first, second = computed_once(first), computed_once(second)
+    ratio = first + second
+    share = jnp.where(ratio > 0, first / jnp.where(ratio > 0, ratio, 1), 0.5)
+    return Evidence(_with_leader(leader, ratio, jnp.inf), _with_leader(leader, share, 0.5))
 
 
-def of_chains(leader: Array, counts: Array, reward: Array) -> Evidence:
-    """The evidence of Markov arms with two states, W(a, b) of `confidence.chain_order`.
+def _chosen(which: Array, one: Array, other: Array) -> Array:
+    return jnp.where(which.reshape(-1, *[1] * (one.ndim - 1)), one, other)
+
+
+def _with_leader(leader: Array, others: Array, own: float) -> Array:
+    """[K] of the others' numbers [K - 1] and the leader's."""
+    arms = jnp.arange(len(others) + 1)
+    filled = jnp.where(arms < leader, jnp.append(others, own), jnp.append(own, others))
+    return jnp.where(arms == leader, own, filled)
+
+
+def of_bernoulli(one: tuple[Array, Array], other: tuple[Array, Array]) -> tuple[Array, Array]:
+    """J_a and J_b of independent rewards 0 and 1: T_a d(x_a, m) and T_b d(x_b, m), m the mean of both together.
 
     Args:
-      leader: int32, the arm a with the largest mean of its likeliest chain.
-      counts: [K, 2, 2] int32, transitions.
-      reward: [K, 2], the same for all arms.
+      one, other: the ones and the plays of arm a and of arm b.
 
-    >>> counts = jnp.array([[[10, 20], [15, 25]], [[40, 12], [14, 8]]])
-    >>> of_chains(jnp.int32(0), counts, jnp.array([[0.0, 1.0]] * 2)).ratio.round(4).tolist()
-    [inf, 8.421]
+    >>> own, against = of_bernoulli((jnp.float32(8), jnp.float32(10)), (jnp.float32(2), jnp.float32(10)))
+    >>> round(float(own + against), 4)
+    3.8549
     """
-    own = jnp.broadcast_to(counts[leader], counts.shape)
-    order = chain_order(own, counts, reward)
-    return _evidence(leader, order.leader, order.other)
+    (ones, plays), (ones_b, plays_b) = one, other
+    mean, mean_b = ones / jnp.maximum(plays, 1), ones_b / jnp.maximum(plays_b, 1)
+    both = (ones + ones_b) / jnp.maximum(plays + plays_b, 1)
+    right = (mean_b <= mean) & (plays > 0) & (plays_b > 0)
+    own, against = plays * bernoulli_kl(mean, both), plays_b * bernoulli_kl(mean_b, both)
+    return jnp.where(right, own, 0), jnp.where(right, against, 0)
+
+
+def of_chains(one: tuple[Array, Array], other: tuple[Array, Array]) -> tuple[Array, Array]:
+    """J_a and J_b of Markov arms with two states, the parts of W(a, b) of `confidence.chain_order`.
+
+    Args:
+      one, other: transitions [2, 2] and rewards [2] of arm a and of arm b; the rewards are the same.
+
+    >>> reward = jnp.array([0.0, 1.0])
+    >>> own, against = of_chains((jnp.array([[10, 20], [15, 25]]), reward), (jnp.array([[40, 12], [14, 8]]), reward))
+    >>> round(float(own + against), 4)
+    8.421
+    """
+    order = chain_order(one[0], other[0], one[1])
+    return order.leader, order.other

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import jax.numpy as jnp
 from jax import Array
@@ -18,7 +18,13 @@ Threshold = Literal["mixture", "heuristic"]
 
 
 class Stopping(Protocol):
-    """A stopping rule: what it keeps, what it takes for the best arm, and the evidence for it."""
+    """A stopping rule: what it keeps, what it takes for the best arm, and the evidence for it.
+
+    Fields:
+      searches: whether `pair` takes so long that it is computed only for pairs of which an arm was played.
+    """
+
+    searches: ClassVar[bool]
 
     def validate(self, task: Task) -> None: ...
 
@@ -31,8 +37,11 @@ class Stopping(Protocol):
     def means(self, memory: Any) -> Array:
         """[K], the estimated mean of each arm."""
 
-    def evidence(self, memory: Any, leader: Array, means: Array) -> Evidence:
-        """That the leader is better than each other arm."""
+    def compared(self, memory: Any) -> Any:
+        """What `pair` asks for of each arm: a pytree with leaves [K, ...] that changes for arms that are played."""
+
+    def pair(self, one: Any, other: Any) -> tuple[Array, Array]:
+        """J_a(m) and J_b(m) of two arms a and b, entries of `compared`: their sum is W(a, b); 0 where b leads."""
 
     def excess(self, memory: Any, leader: Array, evidence: Evidence, delta: ArrayLike, t: Array) -> Array:
         """[K], by how much the evidence exceeds what an error of probability `delta` asks for."""
@@ -41,6 +50,7 @@ class Stopping(Protocol):
 class GLR:
     """What both rules share: the threshold."""
 
+    searches: ClassVar[bool] = False
     threshold: Threshold
 
     def validate(self, task: Task) -> None:
@@ -101,10 +111,14 @@ class BernoulliGLR(GLR):
     def rows(self, memory: Any) -> Array:
         return jnp.stack([memory.counts, jnp.zeros_like(memory.counts)], axis=1)
 
-    def evidence(self, memory: Any, leader: Array, means: Array) -> Evidence:
+    def compared(self, memory: Any) -> tuple[Array, Array]:
+        """The ones and the plays [K]."""
         counts = memory.counts.astype(float)
         better = memory.reward[:, 1] > memory.reward[:, 0]
-        return of_bernoulli(leader, jnp.where(better, counts[:, 1], counts[:, 0]), counts.sum(-1))
+        return jnp.where(better, counts[:, 1], counts[:, 0]), counts[:, 0] + counts[:, 1]
+
+    def pair(self, one: tuple[Array, Array], other: tuple[Array, Array]) -> tuple[Array, Array]:
+        return of_bernoulli(one, other)
 
 
 @pytree
@@ -129,11 +143,12 @@ class ChainGLR(GLR):
     Source: our own, from Ville's inequality and the mixture of Krichevsky and Trofimov 1981. Moulos 2019 has a rule for
     one-parameter families of chains. Not opened.
 
+    >>> from jaxbandit.policies.identify.evidence import against_all
     >>> rule = ChainGLR()
     >>> memory = rule.begin(jnp.array([[0.0, 1.0]] * 2))
     >>> memory = memory._replace(counts=jnp.array([[[300, 290], [240, 360]], [[280, 190], [260, 210]]]))
-    >>> means = rule.means(memory)
-    >>> excess = rule.excess(memory, 0, rule.evidence(memory, 0, means), 0.1, jnp.int32(1000))
+    >>> evidence = against_all(rule.pair, jnp.int32(0), rule.compared(memory))
+    >>> excess = rule.excess(memory, 0, evidence, 0.1, jnp.int32(1000))
     >>> [round(float(excess[1]), 3), round(1.7252 - 2.3026, 3)]
     [-0.577, -0.577]
     """
@@ -149,8 +164,12 @@ class ChainGLR(GLR):
     def means(self, memory: Any) -> Array:
         return chain_mean(memory.counts, memory.reward)
 
-    def evidence(self, memory: Any, leader: Array, means: Array) -> Evidence:
-        return of_chains(leader, memory.counts, memory.reward)
+    def compared(self, memory: Any) -> tuple[Array, Array]:
+        """The transitions [K, 2, 2] and rewards [K, 2]."""
+        return memory.counts, memory.reward
+
+    def pair(self, one: tuple[Array, Array], other: tuple[Array, Array]) -> tuple[Array, Array]:
+        return of_chains(one, other)
 
 
 def check_rewards(rule: Any, task: Task) -> None:

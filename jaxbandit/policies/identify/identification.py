@@ -11,9 +11,12 @@ from jax.typing import ArrayLike
 from jaxbandit import members
 from jaxbandit.arguments import excerpt
 from jaxbandit.base import Feedback, Policy, State, Task, described, pytree
+from jaxbandit.fast import computed_once
+from jaxbandit.policies.identify.evidence import against_all
 from jaxbandit.policies.identify.glr_rules import ChainGLR, Stopping
 from jaxbandit.policies.identify.sampling_rules import Sampling, Seen, TopTwo
 from jaxbandit.policies.parts import checks
+from jaxbandit.selection import top_arms
 
 
 @described
@@ -63,7 +66,7 @@ class Identify:
     def validate(self, task: Task) -> None:
         checks.number(self, "delta", 0, 1, above=True, below=True)
         checks.one_play(self, task)
-        if members.lacks(self.stopping, "begin", "evidence", "excess"):
+        if members.lacks(self.stopping, "begin", "pair", "excess"):
             raise ValueError(f"stopping: {excerpt(self.stopping)} is not a rule such as ChainGLR()")
         self.stopping.validate(task)
         if not (self._has_rule() or members.has_methods(self.sampling, "init", "scores", "update")):
@@ -72,9 +75,8 @@ class Identify:
 
     def init(self, reward: Array) -> Identifying:
         memory = self.stopping.begin(reward)
-        return Identifying(
-            memory, self._seen(memory, jnp.int32(0)), () if self._has_rule() else self._policy().init(reward)
-        )
+        sampling = () if self._has_rule() else self._policy().init(reward)
+        return Identifying(memory, self._seen(memory, jnp.int32(0)), sampling)
 
     def scores(self, key: Array, state: Identifying, t: Array) -> tuple[Array, Identifying]:
         if self._has_rule():
@@ -85,7 +87,7 @@ class Identify:
     def update(self, state: Identifying, feedback: Feedback) -> Identifying:
         memory = state.memory.counted(feedback)
         sampling = state.sampling if self._has_rule() else self._policy().update(state.sampling, feedback)
-        return Identifying(memory, self._seen(memory, feedback.t), sampling)
+        return Identifying(memory, self._seen(memory, feedback.t, state.seen, feedback.arms[0]), sampling)
 
     def stop(self, state: Identifying, t: Array) -> Array:
         return (state.seen.excess >= 0).all()
@@ -93,12 +95,18 @@ class Identify:
     def answer(self, state: Identifying, t: Array) -> Array:
         return state.seen.leader
 
-    def _seen(self, memory: Any, t: Array) -> Seen:
-        means = self.stopping.means(memory)
-        leader = jnp.argmax(means).astype(jnp.int32)
-        evidence = self.stopping.evidence(memory, leader, means)
-        excess = self.stopping.excess(memory, leader, evidence, self.delta, t)
-        return Seen(leader, evidence, excess, means, self.stopping.plays(memory))
+    def _seen(self, memory: Any, t: Array, before: Seen | None = None, played: Array | None = None) -> Seen:
+        """What is seen after round t, from what was seen before it and the arm played in it."""
+        rule = self.stopping
+        means = computed_once(rule.means(memory))
+        leader = top_arms(means, 1)[0]
+        if rule.searches and before is not None:
+            changed = (leader != before.leader) | (leader == played) | (jnp.arange(len(means)) == played)
+            evidence = against_all(rule.pair, leader, rule.compared(memory), changed, before.evidence)
+        else:
+            evidence = against_all(rule.pair, leader, rule.compared(memory))
+        excess = computed_once(rule.excess(memory, leader, evidence, self.delta, t))
+        return Seen(leader, evidence, excess, means, rule.plays(memory))
 
     def _has_rule(self) -> bool:
         return members.has_methods(self.sampling, "choose", "validate")
