@@ -32,21 +32,24 @@ def result():
 
 
 def test_the_summary_is_that_of_a_loop(result):
+    means = [(0.4 / 0.95, 0.5 / 0.9), (0.5 / 0.9, 0.5 / 0.9)]
     for label in LABELS:
         found = metrics.identification(result, label)
         for c, v in np.ndindex(2, 2):
-            rounds, censored, wrong, shares = [], 0, 0, np.zeros(2)
+            rounds, censored, wrong, lost, shares = [], 0, 0, [], np.zeros(2)
             for r in range(12):
                 end, answer = (result.recorded[name][label][c, v, r, -1] for name in ("stopped", "answers"))
                 censored += end == 0
                 wrong += end > 0 and answer == 0 and c == 0  # in the other scenario both arms are best
                 rounds.append(end if end > 0 else 30)
+                lost += [max(means[c]) - means[c][answer]] if end > 0 else []
                 shares += result.visits[label][c, v, r, -1].sum(-1) / rounds[-1] / 12
             interval = binomtest(int(wrong), 12).proportion_ci(0.95, "exact")
             ordered = sorted(end for end in result.stopped[label][c, v] if end > 0) + [np.inf] * censored
             expected = [np.mean(rounds), np.std(rounds, ddof=1) / 12**0.5, ordered[5], ordered[10]]
             expected += [12, 12 - censored, censored, wrong, wrong / 12, *interval]
-            np.testing.assert_allclose([field[c, v] for field in found[:-1]], expected, rtol=1e-12)
+            expected += [np.mean(lost), np.std(lost, ddof=1) / len(lost) ** 0.5]
+            np.testing.assert_allclose([field[c, v] for field in found[:-1]], expected, rtol=1e-12, atol=1e-15)
             np.testing.assert_allclose(found.plays[c, v], shares, rtol=1e-12)
     assert metrics.identification(result, "T").censored.all() and not metrics.identification(result, "U").censored.any()
 

@@ -113,6 +113,7 @@ MADE_OF_NUMBERS = {  # how to make the policies for arms that change, and others
     "DiscountedUCB": lambda: jaxbandit.DiscountedUCB(0.9),
     "SlidingWindowUCB": lambda: jaxbandit.SlidingWindowUCB(100),
     "DiscountedThompson": lambda: jaxbandit.DiscountedThompson(0.9),
+    "SequentialHalving": lambda: jaxbandit.policies.SequentialHalving(100),
     "ExploreThenCommit": lambda: jaxbandit.ExploreThenCommit(10),
     "Exp3": lambda: jaxbandit.Exp3(0.1),
     "Exp3IX": jaxbandit.Exp3IX,

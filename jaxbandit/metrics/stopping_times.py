@@ -28,6 +28,9 @@ class IdentificationSummary(NamedTuple):
       wrong_share: of all runs, censored ones included.
       wrong_low: lower end of the exact 95 % interval of this share (Clopper-Pearson).
       wrong_high: upper end of the interval.
+      regret: simple regret, the largest mean less that of the arm that was answered, mean over the runs with an answer;
+        NaN without one.
+      regret_error: its standard error; NaN for fewer than two answers.
       plays: [scenario, variant, K], the share of its plays that a run has given to each arm at its end, mean over runs.
     """
 
@@ -42,11 +45,13 @@ class IdentificationSummary(NamedTuple):
     wrong_share: np.ndarray
     wrong_low: np.ndarray
     wrong_high: np.ndarray
+    regret: np.ndarray
+    regret_error: np.ndarray
     plays: np.ndarray
 
 
 def identification(result: Counts, label: str) -> IdentificationSummary:
-    """Stopping times, wrong answers and shares of plays of runs that end when their policy stops.
+    """Stopping times, wrong answers, simple regret and shares of plays of runs that end when their policy stops.
 
     An answer is right if no mean is larger than that of its arm. The wrong share is at most delta, up to chance, for a
     rule that is exact on these arms.
@@ -88,8 +93,23 @@ def identification(result: Counts, label: str) -> IdentificationSummary:
         wrong,
         wrong / runs,
         *_clopper_pearson(wrong, runs),
+        *_simple_regret(result.means, answers, ends > 0),
         (plays / rounds[..., None]).mean(2),
     )
+
+
+def _simple_regret(means: np.ndarray, answers: np.ndarray, stopped: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Its mean over the runs that have stopped and the standard error, [scenario, variant]."""
+    lost = (
+        means.max(1)[:, None, None]
+        - np.take_along_axis(means[:, None, None], np.maximum(answers, 0)[..., None], -1)[..., 0]
+    )
+    number = stopped.sum(-1)
+    with np.errstate(all="ignore"):
+        mean = (lost * stopped).sum(-1) / number
+        squares = (np.square(lost - mean[..., None]) * stopped).sum(-1)
+        error = np.sqrt(squares / (number - 1) / number)
+    return np.where(number > 0, mean, np.nan), np.where(number > 1, error, np.nan)
 
 
 def ends_of(result: Counts, label: str) -> np.ndarray:

@@ -22,6 +22,7 @@ from jaxbandit.policies.changing.high_probability import Exp3IX, Exp3P
 from jaxbandit.policies.changing.tsallis import TsallisINF
 from jaxbandit.policies.changing.with_detector import WithDetector
 from jaxbandit.policies.identify.blocks import Blocks
+from jaxbandit.policies.identify.fixed_budget import Budget, SequentialHalving
 from jaxbandit.policies.identify.glr_rules import BernoulliGLR, ChainGLR
 from jaxbandit.policies.identify.identification import Identify
 from jaxbandit.policies.identify.sampling_rules import LUCB, RoundRobin, SuccessiveElimination, TopTwo
@@ -67,6 +68,7 @@ __all__ = [
     "BernoulliGLR",
     "Blocks",
     "Boltzmann",
+    "Budget",
     "ChainGLR",
     "CUSUM",
     "DecentralisedDSEE",
@@ -116,6 +118,7 @@ __all__ = [
     "Rexp3",
     "RoundRobin",
     "RoundRobinKLUCB",
+    "SequentialHalving",
     "SlidingWindowUCB",
     "SuccessiveElimination",
     "Thompson",
