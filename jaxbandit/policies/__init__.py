@@ -26,6 +26,7 @@ from jaxbandit.policies.identify.fixed_budget import Budget, SequentialHalving
 from jaxbandit.policies.identify.glr_rules import BernoulliGLR, ChainGLR
 from jaxbandit.policies.identify.identification import Identify
 from jaxbandit.policies.identify.sampling_rules import LUCB, RoundRobin, SuccessiveElimination, TopTwo
+from jaxbandit.policies.identify.track_and_stop import TrackAndStop
 from jaxbandit.policies.means.baselines import Oracle, Uniform
 from jaxbandit.policies.means.boltzmann import Boltzmann
 from jaxbandit.policies.means.dmed import DMED
@@ -124,6 +125,7 @@ __all__ = [
     "Thompson",
     "ThompsonMC",
     "TopTwo",
+    "TrackAndStop",
     "TsallisINF",
     "TUCRL",
     "TVKLUCB",

@@ -37,8 +37,8 @@ class Stopping(Protocol):
     def means(self, memory: Any) -> Array:
         """[K], the estimated mean of each arm."""
 
-    def compared(self, memory: Any) -> Any:
-        """What `pair` asks for of each arm: a pytree with leaves [K, ...] that changes for arms that are played."""
+    def compared(self, memory: Any) -> tuple[Any, Any]:
+        """What `pair` asks for of each arm: counts that grow with its plays, and what stays; leaves [K, ...]."""
 
     def pair(self, one: Any, other: Any) -> tuple[Array, Array]:
         """J_a(m) and J_b(m) of two arms a and b, entries of `compared`: their sum is W(a, b); 0 where b leads."""
@@ -111,14 +111,14 @@ class BernoulliGLR(GLR):
     def rows(self, memory: Any) -> Array:
         return jnp.stack([memory.counts, jnp.zeros_like(memory.counts)], axis=1)
 
-    def compared(self, memory: Any) -> tuple[Array, Array]:
+    def compared(self, memory: Any) -> tuple[tuple[Array, Array], tuple[()]]:
         """The ones and the plays [K]."""
         counts = memory.counts.astype(float)
         better = memory.reward[:, 1] > memory.reward[:, 0]
-        return jnp.where(better, counts[:, 1], counts[:, 0]), counts[:, 0] + counts[:, 1]
+        return (jnp.where(better, counts[:, 1], counts[:, 0]), counts[:, 0] + counts[:, 1]), ()
 
-    def pair(self, one: tuple[Array, Array], other: tuple[Array, Array]) -> tuple[Array, Array]:
-        return of_bernoulli(one, other)
+    def pair(self, one: Any, other: Any) -> tuple[Array, Array]:
+        return of_bernoulli(one[0], other[0])
 
 
 @pytree

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
@@ -15,6 +16,7 @@ from jaxbandit.fast import computed_once
 from jaxbandit.policies.identify.evidence import against_all
 from jaxbandit.policies.identify.glr_rules import ChainGLR, Stopping
 from jaxbandit.policies.identify.sampling_rules import Sampling, Seen, TopTwo
+from jaxbandit.policies.identify.track_and_stop import Information, TrackAndStop
 from jaxbandit.policies.parts import checks
 from jaxbandit.selection import top_arms
 
@@ -43,7 +45,8 @@ class Identify:
     samples. Play it with `simulate(.., until="stopped", horizon=cap)`.
 
     Args:
-      sampling: `TopTwo()`, the default, `SuccessiveElimination()`, `LUCB()`, `RoundRobin()`, or any policy.
+      sampling: `TopTwo()`, the default, `TrackAndStop()`, `SuccessiveElimination()`, `LUCB()`, `RoundRobin()`, or any
+        policy.
       stopping: `ChainGLR()`, the default, for Markov arms and independent ones; `Blocks()`, for the same arms, stops
         after about half the rounds, each of which takes longer; `BernoulliGLR()`, for independent rewards alone.
       delta: in (0, 1), the probability of an error that is accepted.
@@ -59,7 +62,7 @@ class Identify:
     (True, 0)
     """
 
-    sampling: Sampling | Policy = TopTwo()
+    sampling: Sampling | TrackAndStop | Policy = TopTwo()
     stopping: Stopping = ChainGLR()
     delta: ArrayLike = 0.1
 
@@ -69,24 +72,31 @@ class Identify:
         if members.lacks(self.stopping, "begin", "pair", "excess"):
             raise ValueError(f"stopping: {excerpt(self.stopping)} is not a rule such as ChainGLR()")
         self.stopping.validate(task)
-        if not (self._has_rule() or members.has_methods(self.sampling, "init", "scores", "update")):
+        if not (self._has_rule() or self._tracks() or members.has_methods(self.sampling, "init", "scores", "update")):
             raise ValueError(f"sampling: {excerpt(self.sampling)} is neither a rule, such as TopTwo(), nor a policy")
         members.validate(self.sampling, task)
 
     def init(self, reward: Array) -> Identifying:
         memory = self.stopping.begin(reward)
-        sampling = () if self._has_rule() else self._policy().init(reward)
+        if self._has_rule():
+            sampling: State = ()
+        else:
+            sampling = self._tracking().begin(len(reward)) if self._tracks() else self._policy().init(reward)
         return Identifying(memory, self._seen(memory, jnp.int32(0)), sampling)
 
     def scores(self, key: Array, state: Identifying, t: Array) -> tuple[Array, Identifying]:
         if self._has_rule():
             return self.sampling.choose(key, state.seen, t), state  # type: ignore[union-attr]
-        scores, sampling = self._policy().scores(key, state.sampling, t)
+        if self._tracks():
+            scores, sampling = self._tracking().track(state.seen, state.sampling, self._information(state), t)
+        else:
+            scores, sampling = self._policy().scores(key, state.sampling, t)
         return scores, state._replace(sampling=sampling)
 
     def update(self, state: Identifying, feedback: Feedback) -> Identifying:
         memory = state.memory.counted(feedback)
-        sampling = state.sampling if self._has_rule() else self._policy().update(state.sampling, feedback)
+        keeps = self._has_rule() or self._tracks()
+        sampling = state.sampling if keeps else self._policy().update(state.sampling, feedback)
         return Identifying(memory, self._seen(memory, feedback.t, state.seen, feedback.arms[0]), sampling)
 
     def stop(self, state: Identifying, t: Array) -> Array:
@@ -108,8 +118,28 @@ class Identify:
         excess = computed_once(rule.excess(memory, leader, evidence, self.delta, t))
         return Seen(leader, evidence, excess, means, rule.plays(memory))
 
+    def _information(self, state: Identifying) -> Information:
+        """What the leader and each arm would tell at other numbers of plays, from what they have shown."""
+        leader, plays = state.seen.leader, state.seen.plays.astype(float)
+        counts, fixed = self.stopping.compared(state.memory)
+        own = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf[leader], leaf.shape), (counts, fixed))
+        of_leader = plays[leader] / jnp.maximum(plays, 1)
+
+        def information(x: Array) -> tuple[Array, Array]:
+            factor = of_leader * x
+            others = jax.tree.map(lambda leaf: leaf * factor.reshape(-1, *[1] * (leaf.ndim - 1)), counts)
+            return jax.vmap(self.stopping.pair)(own, (others, fixed))
+
+        return information
+
+    def _tracks(self) -> bool:
+        return members.has_methods(self.sampling, "begin", "track", "validate")
+
     def _has_rule(self) -> bool:
         return members.has_methods(self.sampling, "choose", "validate")
+
+    def _tracking(self) -> TrackAndStop:
+        return self.sampling  # type: ignore[return-value]
 
     def _policy(self) -> Policy:
         return self.sampling  # type: ignore[return-value]
