@@ -3,34 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
-from jaxbandit.base import Task, described, pytree
+from jaxbandit.base import Task, pytree
 from jaxbandit.policies.identify.sampling_rules import Seen
 
 HALVINGS = 18  # of the plays of an arm, and of the evidence that they give
 FARTHEST = 12.0  # an arm has from 2^-12 to 2^12 plays for one of the leader
-GROWTH = 16  # shares are computed again after a sixteenth more rounds
+DOUBLING = 5  # shares are computed again 2^5 times while the number of rounds doubles
 
 # J_a and J_b [K] of x [K], if each arm b had x_b times the plays of the leader a, and what was seen in the same shares
 Information = Callable[[Array], tuple[Array, Array]]
-
-
-@described
-class Shares(NamedTuple):
-    """What `TrackAndStop` keeps.
-
-    Fields:
-      weights: [K], shares of plays.
-      due: int32, the round in which they are computed again.
-    """
-
-    weights: Array
-    due: Array
 
 
 @pytree
@@ -41,31 +27,31 @@ class TrackAndStop:
     the arm with the largest t w_k - T_k. The weights w maximise the least evidence that plays in these shares give if
     the arms are as they are estimated: as chains with `ChainGLR` and `Blocks`, independent ones with `BernoulliGLR`.
     They are uniform while an arm is as good as the leader or a row was never seen. They take some hundred evaluations
-    of W, so they are computed again only when the number of rounds has grown by a sixteenth.
+    of W, so from round 64 on they are computed 32 times while the number of rounds doubles.
 
     Source: Garivier and Kaufmann 2016 (from memory), who compute the weights in every round.
 
     >>> seen = Seen(jnp.int32(0), (), (), (), jnp.array([50, 30, 20]))
-    >>> kept = Shares(jnp.array([0.5, 0.25, 0.25]), jnp.int32(200))  # they are computed again in round 200
-    >>> scores, kept = TrackAndStop().track(seen, kept, lambda x: (x, x), jnp.int32(101))
-    >>> scores.tolist()
+    >>> weights = jnp.array([0.5, 0.25, 0.25])  # they are not computed again in round 101
+    >>> TrackAndStop().track(seen, weights, lambda x: (x, x), jnp.int32(101))[0].tolist()
     [0.0, -5.0, 5.0]
     """
 
     def validate(self, task: Task) -> None:
         """It plays all arms."""
 
-    def begin(self, arms: int) -> Shares:
-        return Shares(jnp.full(arms, 1 / arms), jnp.int32(1))
+    def begin(self, arms: int) -> Array:
+        return jnp.full(arms, 1 / arms)
 
-    def track(self, seen: Seen, kept: Shares, information: Information, t: Array) -> tuple[Array, Shares]:
-        """Scores [K] of round t, of which the largest is played, and the shares that are kept."""
-        due = t >= kept.due
+    def track(self, seen: Seen, weights: Array, information: Information, t: Array) -> tuple[Array, Array]:
+        """Scores [K] of round t, of which the largest is played, and the weights [K] that are kept."""
+        octave = 31 - jax.lax.clz(jnp.asarray(t, jnp.int32))
+        due = t % (1 << jnp.maximum(octave - DOUBLING, 0)) == 0  # the same rounds in every run
         new = optimal_shares(information, seen.leader, seen.plays.shape[0], jnp.where(due, HALVINGS, 0))
-        kept = Shares(jnp.where(due, new, kept.weights), jnp.where(due, t + 1 + t // GROWTH, kept.due))
+        weights = jnp.where(due, new, weights)
         plays, rounds = seen.plays.astype(float), (t - 1).astype(float)
         few = plays.min() < jnp.sqrt(rounds) - len(plays) / 2
-        return jnp.where(few, -plays, rounds * kept.weights - plays), kept
+        return jnp.where(few, -plays, rounds * weights - plays), weights
 
 
 def optimal_shares(information: Information, leader: Array, arms: int, halvings: Array) -> Array:
