@@ -14,7 +14,7 @@ from jax.typing import ArrayLike
 from jaxbandit.arguments import Numbers, accepts
 from jaxbandit.base import described
 from jaxbandit.confidence.chain.two_states import TINY, Counts, likeliest, likelihood_ratio
-from jaxbandit.fast import larger, smaller
+from jaxbandit.fast import computed_once, larger, smaller
 
 STEPS = 6  # Newton's steps in float32; twice as many in float64
 FAR = 3.4  # the longest step, where what stands for its exponential still grows
@@ -86,7 +86,7 @@ def chain_order(leader: ArrayLike, other: ArrayLike, reward: ArrayLike) -> Chain
     share_a = 1 - share
     ordered = (share_b < share_a) & (pays[..., 0] != pays[..., 1])
     above, below = _meeting(a, b)
-    above, below = jnp.where(ordered, above, 0.5), jnp.where(ordered, below, 0.5)
+    above, below = computed_once(jnp.where(ordered, above, 0.5)), computed_once(jnp.where(ordered, below, 0.5))
     first = jnp.where(ordered, larger(likelihood_ratio(a, chain_a, below, above, None), 0), 0)
     second = jnp.where(ordered, larger(likelihood_ratio(b, chain_b, above, below, None), 0), 0)
     share = jnp.where(ordered, above, share_a)
@@ -143,6 +143,7 @@ def _meeting(a: Counts, b: Counts) -> tuple[Array, Array]:
         near, far = 12 + step * step - 6 * step, 12 + step * step + 6 * step
         nu = nu + 12 * step * behind * ahead / larger(ahead * near + behind * far, TINY)
         nu = smaller(larger(nu, 0), most - close)
+    nu = computed_once(nu)
     one, other = _moved(a, nu, most - nu), _moved(b, nu, most - nu)
     (left_a, of_a), (of_b, left_b) = (_shares(*moved.odds) for moved in (one, other))
     # the tangents meet there; an arm that always left its better state jumps at the end, there the other one counts

@@ -54,7 +54,7 @@ def against_all(pair: Pair, leader: Array, arms: Any, changed: Array | None = No
     first, second = computed_once(first), computed_once(second)
     ratio = first + second
     share = jnp.where(ratio > 0, first / jnp.where(ratio > 0, ratio, 1), 0.5)
-    return Evidence(_with_leader(leader, ratio, jnp.inf), _with_leader(leader, share, 0.5))
+    return Evidence(_with_leader(leader, ratio, jnp.inf), _with_leader(leader, computed_once(share), 0.5))
 
 
 def _chosen(which: Array, one: Array, other: Array) -> Array:

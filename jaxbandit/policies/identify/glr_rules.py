@@ -10,6 +10,7 @@ from jax.typing import ArrayLike
 
 from jaxbandit.base import Task, pytree, static
 from jaxbandit.confidence import chain_mean, chain_mixture
+from jaxbandit.fast import computed_once
 from jaxbandit.policies.identify.evidence import Evidence, of_bernoulli, of_chains
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.memory import ChainMemory, Memory, no_transitions, no_visits
@@ -67,7 +68,7 @@ class GLR:
         needed = jnp.log(others / jnp.asarray(delta, float))
         if self.threshold == "heuristic":
             return evidence.ratio - (needed + jnp.log1p(jnp.log(jnp.maximum(t.astype(float), 1))))
-        gained = chain_mixture(self.rows(memory))  # at most 0
+        gained = chain_mixture(computed_once(self.rows(memory).astype(float)))  # at most 0
         return evidence.ratio + (gained + gained[leader]) - needed
 
 
@@ -166,7 +167,7 @@ class ChainGLR(GLR):
 
     def compared(self, memory: Any) -> tuple[Array, Array]:
         """The transitions [K, 2, 2] and rewards [K, 2]."""
-        return memory.counts, memory.reward
+        return computed_once(memory.counts.astype(float)), memory.reward
 
     def pair(self, one: tuple[Array, Array], other: tuple[Array, Array]) -> tuple[Array, Array]:
         return of_chains(one, other)
