@@ -102,7 +102,7 @@ simulation/asking: user_code tracing recording contracts declared request
 simulation/telling: free_memory fingerprint
 environments: rested independent restless_bandits changing processes spending
 policies: parts means chains restless changing processes spending identify
-policies/identify: evidence glr_rules blocks fixed_budget sampling_rules track_and_stop identification
+policies/identify: evidence glr_rules family_rule blocks fixed_budget sampling_rules track_and_stop identification
 stress: spaces changing_space trials preparation survey failure_search
 sweeps: files storage reading tasks grids sweep_loop
 live: real_arms decision position last_events sqlite_errors log_file logged_position largest_draw choice_laws \
@@ -184,7 +184,7 @@ DOORS = {
     "plotting": "COLOURS curve_style plot_batches plot_best_arm_share plot_distribution plot_evaluation plot_heatmap "
     "plot_history plot_parameter plot_pulls plot_regret plot_stopping",
     "policies": "DecentralisedDSEE MixtureKLUCB PrimalDualBwK RatioKLUCB "
-    "BernoulliGLR Blocks Budget ChainGLR Identify LUCB RoundRobin SequentialHalving SuccessiveElimination "
+    "BernoulliGLR Blocks Budget ChainGLR FamilyGLR Identify LUCB RoundRobin SequentialHalving SuccessiveElimination "
     "TopTwo TrackAndStop "
     "IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle "
     "ALL Boltzmann CUSUM DMED DSEE EpsilonGreedy ExploreThenCommit GLR IMED IMEDMC KLUCB KLUCBMC MOSS MUCB RCA TVKLUCB "

@@ -22,6 +22,7 @@ from jaxbandit.policies.changing.high_probability import Exp3IX, Exp3P
 from jaxbandit.policies.changing.tsallis import TsallisINF
 from jaxbandit.policies.changing.with_detector import WithDetector
 from jaxbandit.policies.identify.blocks import Blocks
+from jaxbandit.policies.identify.family_rule import FamilyGLR
 from jaxbandit.policies.identify.fixed_budget import Budget, SequentialHalving
 from jaxbandit.policies.identify.glr_rules import BernoulliGLR, ChainGLR
 from jaxbandit.policies.identify.identification import Identify
@@ -86,6 +87,7 @@ __all__ = [
     "Exp3S",
     "Exp4",
     "ExploreThenCommit",
+    "FamilyGLR",
     "Gittins",
     "GLR",
     "GradientBandit",
