@@ -2,7 +2,8 @@
 
 All with scenario 1's arms and 1,000 runs unless the row says otherwise, the last round recorded; the axis of families
 is KL-UCB's, that of changing arms UCB1's, that of processes plays six states of RiverSwim, that of budgets restless
-arms of three states that all pay. The policies of the axis "on
+arms of three states that all pay, that of identification equal arms, for which no run stops: two but for its second
+row, `TopTwo`, checked in every round. The policies of the axis "on
 demand" compute an index only where it can decide; beside their speed stands how many of the arms that were not played
 in the last 100 rounds had theirs computed. The ratio is to the scalar loop (extra `bench`), measured in the same call:
 machines differ, ratios much less. Writes the table as JSON; --check FILE compares with such a file by ratios, and fails
@@ -28,6 +29,7 @@ from experiments.timing import calls, first, scalar_loop, share
 from jaxbandit import Family, Policy, environments, families
 from jaxbandit.command_line.options import Quick, main, names_in, option
 from jaxbandit.families.table import tabulated
+from jaxbandit.policies import Blocks, Identify
 from jaxbandit.reports.tables import put
 from jaxbandit.timing.machine import describe
 from jaxbandit.timing.stopwatch import Measurement, arms_of, time_case
@@ -45,6 +47,12 @@ POLICIES: dict[str, Policy] = {name: policy() for name, policy in jaxbandit.ALL.
     "KL-UCB window": jaxbandit.KLUCB(memory=jaxbandit.Window(1000)),
     "KL-UCB with GLR": jaxbandit.WithDetector(jaxbandit.KLUCB(), jaxbandit.GLR(horizon=MANY)),
     "KL-UCB with CUSUM": jaxbandit.WithDetector(jaxbandit.KLUCB(), jaxbandit.CUSUM(horizon=MANY, changes=5)),
+}
+DELTA = 1e-30  # with arms that are all alike no run stops while it is timed
+IDENTIFY: dict[str, tuple[int, int, Policy]] = {  # arms, rounds, policy
+    "ChainGLR": (2, 5_000, Identify(delta=DELTA)),
+    "ChainGLR ten arms": (10, 2_000, Identify(delta=DELTA)),
+    "Blocks": (2, 300, Identify(stopping=Blocks(), delta=DELTA)),
 }
 LEARNERS: dict[str, Policy] = {
     "UCRL2": jaxbandit.UCRL2(),
@@ -65,10 +73,11 @@ AXES = {
     "budget": ("Whittle 10 of 100", "Whittle 100 of 1000", "PosteriorWhittle 10 of 100"),
     "rewards": ("Bernoulli UCB1", "Gaussian UCB1", "Bernoulli KLUCB", "Gaussian KLUCB", "Poisson UCB1", "beta UCB1"),
     "family": ("Bernoulli", "Gaussian", "Poisson", "Exponential", "chains", "chains by table"),
+    "identification": tuple(IDENTIFY),
     "on demand": tuple(share.PLAYED),
 }
 ON_DEMAND, LONG = (1_000, 10_000, 100_000), 1_000_000  # rounds of the rows on demand
-OTHERS = ("policy", "rewards", "changing", "processes", "budget", "family")  # axes that are not sizes
+OTHERS = ("policy", "rewards", "changing", "processes", "budget", "family", "identification")  # axes that are not sizes
 SLOWER = 0.8
 
 
@@ -115,6 +124,9 @@ def cases(settings: Settings) -> Iterator[tuple[str, str, dict[str, Any]]]:
             elif axis == "processes":
                 policy = LEARNERS[str(value)]
                 arms = environments.riverswim(steps=policy.steps if isinstance(policy, jaxbandit.UCBVI) else None)
+            elif axis == "identification":
+                number, size["horizon"], policy = IDENTIFY[str(value)]
+                arms, size["until"] = jaxbandit.two_state([0.5] * number, [0.4] * number), "stopped"
             elif axis == "budget":
                 arms, policy, size["plays"] = budget(str(value))
             scenarios = {str(number): arms for number in range(size.pop("scenarios"))}

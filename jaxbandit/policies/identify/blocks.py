@@ -109,13 +109,13 @@ class Betting(NamedTuple):
         block, joint = waiting.next_block(), self.largest.ndim == 2
         played = jnp.arange(self.wealth.shape[0]) == feedback.arms[0]
         done = block.complete & (block.complete.all() if joint else played)
-        leaves, sizes, counts = (field if joint else _of(played, field)[None] for field in block[1:])
+        leaves, sizes, counts = (computed_once(field if joint else _of(played, field)[None]) for field in block[1:])
         mean, rest = grid_of(self.wealth.shape[-1] + 1)
         gain = jax.vmap(gains, in_axes=(0, 0, 0, None, None))(leaves, sizes, counts, mean, rest)
-        share = share_of(leaves)[:, None]
+        share = computed_once(share_of(leaves))[:, None]
         sides = jnp.stack([mean[None] < share, mean[None] > share], axis=1)
         bets = computed_once(jnp.where(sides, gain[:, None], 0))  # a product, as vectors do it faster than a choice
-        wealth = self.wealth + done[:, None, None].astype(float) * bets
+        wealth = self.wealth + computed_once(done.astype(float))[:, None, None] * bets
         now = cells_of(wealth[:, 0], jnp.stack([wealth[1, 1], wealth[0, 1]])) if joint else wealth
         return Betting(transitions, waiting.without(block, done), wealth, larger(now, self.largest))
 
@@ -255,8 +255,9 @@ def gains(leaves: Array, sizes: Array, block: Array, mean: Array, rest: Array) -
     )
     z = 2 * both / (both + mean * stays[0] + rest * stays[1] + root)
     here = block.astype(float)
-    own = (here[:, 0] * jnp.log1p(-leaves) + here[:, 1] * jnp.log(leaves)).sum()
-    left = here[0, 1] * jnp.log(mean) + here[1, 1] * jnp.log(rest) + (here[0, 1] + here[1, 1]) * log(z)
+    own = computed_once((here[:, 0] * log(1 - leaves) + here[:, 1] * log(leaves)).sum())
+    left = here[0, 1] * computed_once(jnp.log(mean)) + here[1, 1] * computed_once(jnp.log(rest))
+    left = left + (here[0, 1] + here[1, 1]) * log(z)
     stayed = here[0, 0] * log(larger(1 - mean * z, LEAST)) + here[1, 0] * log(larger(1 - rest * z, LEAST))
     return computed_once(own - (left + stayed))
 
