@@ -15,7 +15,7 @@ import pytest
 
 from experiments.published.scenarios import SCENARIOS
 from jaxbandit import KLUCB, UCB1, Thompson, Uniform
-from jaxbandit.policies import BernoulliGLR
+from jaxbandit.policies import BernoulliGLR, RoundRobin
 
 SMALL = {"KL-UCB-SM": KLUCB(), "uniform": Uniform()}
 FEW = {"KL-UCB": KLUCB(), "Thompson": Thompson(), "UCB1": UCB1()}
@@ -43,6 +43,7 @@ decision_processes: RiverSwim RiverSwim_in_episodes; RiverSwim RiverSwim_in_epis
 bandit_as_process: table; regret
 budget: gaps falls learned; gaps learned
 ablation: ablation highlights; ablation_median ablation_mean
+identification: stopping sampling price; identification
 wrong_stops: table; wrong_stops
 robustness: mean worst_2 worst_5 against_2 against_5; robustness against
 tune: training_mean best_mean final_mean verdicts_mean; training_mean held_out_mean
@@ -99,6 +100,9 @@ REPLACED = {  # for speed
     "ablation.SAMPLES": ("arm",),
     "robustness.playing_two_states": lambda: FEW,
     "robustness.HORIZONS": (1000,),
+    "identification.MEANS": {3: (0.8, 0.3, 0.2)},
+    "identification.STOPPING": {key: BernoulliGLR() for key in ("ChainGLR", "BernoulliGLR")},
+    "identification.SAMPLING": {"RoundRobin": RoundRobin()},
     "wrong_stops.RULES": {key: BernoulliGLR() for key in ("for independent plays", "for Markov arms")},
 }
 

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 MEANS, ROUNDS = 16, 25  # of each pair at first, and rounds of two more
+NEAR = 1e-6  # of the range, a distance between two means that count as one
 FEW = 4  # means at first, and rounds of one more, where each takes long
 DOUBLINGS = 60  # of y, beyond which plays of the best arm tell nothing that plays of the others do not
 
@@ -154,8 +155,10 @@ def _between(cuts: Cuts, best: Shares, low: np.ndarray) -> np.ndarray:
     """Two means for each pair beside its active cut, [P, 2]."""
     pairs, at, last = np.arange(len(low)), best.active, cuts.mean.shape[1] - 1
     here = cuts.mean[pairs, at]
-    below = (cuts.mean < here[:, None]).sum(1) - 1  # the neighbour's place, as a mean may be there twice
-    above = np.minimum((cuts.mean <= here[:, None]).sum(1), last)
+    # the neighbours' places: a mean may be there twice or nearly so, and between two of these there is nothing to gain
+    apart = NEAR * (cuts.mean[:, -1] - low)
+    below = (cuts.mean < (here - apart)[:, None]).sum(1) - 1
+    above = np.minimum((cuts.mean <= (here + apart)[:, None]).sum(1), last)
     before = np.where(below >= 0, cuts.mean[pairs, below], low)
     after = cuts.mean[pairs, above]
     left, right = here - before, after - here
