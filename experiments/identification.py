@@ -155,12 +155,12 @@ def draw(results: dict[str, Result]) -> Pictures:
             ax.set_xlim(max(DELTAS) * 1.5, min(DELTAS) / 1.5)
             ax.set_xticks(DELTAS, [f"{delta:g}" for delta in DELTAS])
             ax.minorticks_off()
-            ax.set_ylim(0)
             none = f"; at most {censored} of {result.runs} runs censored" if censored else ""
             frameless(ax, f"{number} arms, {name}{none}")
         axes[-1, column].set_xlabel("accepted error delta")
     for ax in axes[:, 0]:
         ax.set_ylabel("mean rounds / lower bound")
+        ax.set_ylim(0)  # of the whole row, once all its curves are there
     legend_below(figure)
     yield "identification", figure
 
