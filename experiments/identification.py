@@ -141,6 +141,7 @@ def tabulate(results: dict[str, Result]) -> Tables:
 def draw(results: dict[str, Result]) -> Pictures:
     """Mean rounds over the lower bound against delta, for each kind and number of arms."""
     figure, axes = panels(len(SPEEDS), len(MEANS), (11, 7), sharex=True, sharey="row")
+    axes = np.reshape(axes, (len(SPEEDS), len(MEANS)))
     for column, number in enumerate(MEANS):
         result = results[f"stopping, {number} arms"]
         for c, (name, speed) in enumerate(SPEEDS.items()):
