@@ -178,6 +178,8 @@ def test_the_independent_rule_errs_on_sticky_arms():
         (Identify(delta=1.0), "delta: 1.0"),
         (Identify(stopping=TopTwo()), r"stopping: TopTwo.* is not a rule"),
         (Identify(sampling=3), "sampling: 3 is neither a rule"),
+        (Identify(sampling=TopTwo), "sampling: .*TopTwo.* is neither a rule"),
+        (Identify(stopping=ChainGLR), "stopping: .*ChainGLR.* is not a rule"),
         (Identify(stopping=ChainGLR(threshold="half")), "threshold: 'half'"),
         (Identify(sampling=TopTwo(leader="often")), "leader: 'often'"),
     ],

@@ -86,9 +86,11 @@ def verdict(rows: list[Row], horizon: int) -> str:
     """What the table says, in words."""
     worst, problems = rows[0], len({(row["arms"], row["problem"]) for row in rows})
     least = min(float(row["p, all rows"]) for row in rows)
+    censored = sum(int(row["censored"]) for row in rows) / sum(int(row["runs"]) for row in rows)
     said = "more often than accepted" if least < 0.05 else "not shown to be more often than accepted"
     return (
         f"Exact rules on {problems} problems, {worst['runs']} runs of at most {horizon:,} rounds, delta = {DELTA:g}: "
         f"the largest share of wrong answers is {worst['wrong share']} ({worst['rule']}, {worst['arms']} arms, "
-        f"{worst['problem']}); the least p-value, corrected for all rows, is {least:.3g}: {said}."
+        f"{worst['problem']}); the least p-value, corrected for all rows, is {least:.3g}: {said}. "
+        f"{censored:.0%} of all runs have no answer."
     )

@@ -189,7 +189,7 @@ class Position:
         totals = self.totals[arm]
         totals[1] += 1
         totals[2] += (reward - totals[2]) / totals[1]
-        if members.stops(self.policy) and not self.decided:
+        if members.stops(self.policy) is not None and not self.decided:
             best = int(_answer(self.policy, self.state, np.int32(self.round)))
             self.decided = [] if best < 0 else [best, self.round, sum(row[1] for row in self.totals)]
 

@@ -12,7 +12,7 @@ from jax import Array
 from jaxbandit.base import described
 from jaxbandit.confidence import chain_order
 from jaxbandit.divergences import bernoulli_kl
-from jaxbandit.fast import computed_once, where_needed
+from jaxbandit.fast import computed_once
 
 Pair = Callable[[Any, Any], tuple[Array, Array]]  # J_a(m) and J_b(m) of two arms, from what is known of each
 
@@ -31,27 +31,19 @@ class Evidence(NamedTuple):
     share: Array
 
 
-def against_all(pair: Pair, leader: Array, arms: Any, changed: Array | None = None, before: Any = None) -> Evidence:
+def against_all(pair: Pair, leader: Array, arms: Any) -> Evidence:
     """The evidence that the leader is better than each other arm, of K - 1 pairs of arms.
 
     Args:
       pair: of a and b, entries of `arms`: J_a(m) and J_b(m), whose sum is W(a, b).
       leader: int32, the arm a.
       arms: a pytree with leaves [K, ...], what `pair` asks for of each arm.
-      changed: [K] bool, the arms b whose W(a, b) is not that of `before`; None computes all pairs. See `where_needed`.
-      before: evidence of an earlier round; None without `changed`.
     """
     number = len(jax.tree.leaves(arms)[0])
     lower = jnp.arange(number - 1) < leader  # arms below the leader, which come first
     own = jax.tree.map(lambda leaf: jnp.broadcast_to(leaf[leader], leaf[1:].shape), arms)
     others = jax.tree.map(lambda leaf: _chosen(lower, leaf[:-1], leaf[1:]), arms)
-    if changed is None:
-        first, second = jax.vmap(pair)(own, others)
-    else:
-        ratio, share = (_chosen(lower, leaf[:-1], leaf[1:]) for leaf in before)
-        known = share * ratio, ratio - share * ratio
-        first, second = where_needed(_chosen(lower, changed[:-1], changed[1:]), pair, (own, others), known)
-    first, second = computed_once(first), computed_once(second)
+    first, second = map(computed_once, jax.vmap(pair)(own, others))
     ratio = first + second
     share = jnp.where(ratio > 0, first / jnp.where(ratio > 0, ratio, 1), 0.5)
     return Evidence(_with_leader(leader, ratio, jnp.inf), _with_leader(leader, computed_once(share), 0.5))

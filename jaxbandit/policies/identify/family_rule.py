@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,6 +14,7 @@ from jaxbandit import arguments, members
 from jaxbandit.base import Family, Task, pytree
 from jaxbandit.families import TabledChains, TwoStateChains
 from jaxbandit.policies.identify.evidence import Evidence
+from jaxbandit.policies.identify.glr_rules import heuristic
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.memory import Memory, no_visits
 
@@ -56,7 +57,6 @@ class FamilyGLR:
     1.35
     """
 
-    searches: ClassVar[bool] = False
     family: Family
     mixture: ArrayLike | None = None
 
@@ -107,9 +107,10 @@ class FamilyGLR:
 
     def excess(self, memory: Any, leader: Array, evidence: Evidence, delta: ArrayLike, t: Array) -> Array:
         plays, mean = (numbers[None] for numbers in self.compared(memory))
-        needed = jnp.log((mean.shape[1] - 1) / jnp.asarray(delta, float))
+        others = mean.shape[1] - 1
         if self.mixture is None:
-            return evidence.ratio - (needed + jnp.log1p(jnp.log(jnp.maximum(t.astype(float), 1))))
+            return evidence.ratio - heuristic(others, delta, t)
+        needed = jnp.log(others / jnp.asarray(delta, float))
         candidates = jnp.asarray(self.mixture, float)[:, None]
         fallen = jnp.where(plays > 0, plays * self.family.divergence(mean, candidates), 0)
         gained = logsumexp(-fallen, axis=0) - jnp.log(candidates.shape[0])

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit import members
-from jaxbandit.arguments import LARGEST_INTEGER, excerpt, integer
+from jaxbandit.arguments import LARGEST_INTEGER, integer
 from jaxbandit.base import ANY_REWARD, Feedback, Task, described, pytree
 from jaxbandit.policies.identify.evidence import Evidence
-from jaxbandit.policies.identify.glr_rules import ChainGLR, Stopping
+from jaxbandit.policies.identify.glr_rules import ChainGLR, Stopping, check_rule
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.memory import Memory, no_visits
 
@@ -127,13 +126,10 @@ class Budget:
 
     rounds: ArrayLike
     rule: Stopping = ChainGLR()
-    searches: ClassVar[bool] = False
 
     def validate(self, task: Task) -> None:
         check_budget("rounds", self.rounds, 1, task)
-        if members.lacks(self.rule, "begin", "pair", "excess"):
-            raise ValueError(f"rule: {excerpt(self.rule)} is not a rule such as ChainGLR()")
-        self.rule.validate(task)
+        check_rule("rule", self.rule, task)
 
     def begin(self, reward: Array) -> Any:
         return self.rule.begin(reward)

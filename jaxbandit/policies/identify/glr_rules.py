@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
+from jaxbandit import members
+from jaxbandit.arguments import excerpt
 from jaxbandit.base import Task, pytree, static
 from jaxbandit.confidence import chain_mean, chain_mixture
 from jaxbandit.fast import computed_once
@@ -19,13 +21,7 @@ Threshold = Literal["mixture", "heuristic"]
 
 
 class Stopping(Protocol):
-    """A stopping rule: what it keeps, what it takes for the best arm, and the evidence for it.
-
-    Fields:
-      searches: whether `pair` takes so long that it is computed only for pairs of which an arm was played.
-    """
-
-    searches: ClassVar[bool]
+    """A stopping rule: what it keeps, what it takes for the best arm, and the evidence for it."""
 
     def validate(self, task: Task) -> None: ...
 
@@ -48,10 +44,25 @@ class Stopping(Protocol):
         """[K], by how much the evidence exceeds what an error of probability `delta` asks for."""
 
 
+def check_rule(field: str, rule: Any, task: Task) -> None:
+    """Raise ValueError unless the field of a policy is a stopping rule for the task."""
+    if isinstance(rule, type) or members.lacks(rule, "begin", "pair", "excess"):
+        raise ValueError(f"{field}: {excerpt(rule)} is not a rule such as ChainGLR()")
+    rule.validate(task)
+
+
+def heuristic(others: int, delta: ArrayLike, t: Array) -> Array:
+    """The threshold log((K - 1) (1 + log t) / delta), with K - 1 = `others`, for which nothing is proved.
+
+    >>> round(float(heuristic(1, 0.1, jnp.int32(1))), 4)  # log 10
+    2.3026
+    """
+    return jnp.log(others / jnp.asarray(delta, float)) + jnp.log1p(jnp.log(jnp.maximum(t.astype(float), 1)))
+
+
 class GLR:
     """What both rules share: the threshold."""
 
-    searches: ClassVar[bool] = False
     threshold: Threshold
 
     def validate(self, task: Task) -> None:
@@ -65,9 +76,9 @@ class GLR:
 
     def excess(self, memory: Any, leader: Array, evidence: Evidence, delta: ArrayLike, t: Array) -> Array:
         others = memory.counts.shape[0] - 1
-        needed = jnp.log(others / jnp.asarray(delta, float))
         if self.threshold == "heuristic":
-            return evidence.ratio - (needed + jnp.log1p(jnp.log(jnp.maximum(t.astype(float), 1))))
+            return evidence.ratio - heuristic(others, delta, t)
+        needed = jnp.log(others / jnp.asarray(delta, float))
         gained = chain_mixture(computed_once(self.rows(memory).astype(float)))  # at most 0
         return evidence.ratio + (gained + gained[leader]) - needed
 

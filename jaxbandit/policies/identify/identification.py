@@ -14,7 +14,7 @@ from jaxbandit.arguments import excerpt
 from jaxbandit.base import Feedback, Policy, State, Task, described, pytree
 from jaxbandit.fast import computed_once
 from jaxbandit.policies.identify.evidence import against_all
-from jaxbandit.policies.identify.glr_rules import ChainGLR, Stopping
+from jaxbandit.policies.identify.glr_rules import ChainGLR, Stopping, check_rule
 from jaxbandit.policies.identify.sampling_rules import Sampling, Seen, TopTwo
 from jaxbandit.policies.identify.track_and_stop import Information, TrackAndStop
 from jaxbandit.policies.parts import checks
@@ -48,7 +48,8 @@ class Identify:
       sampling: `TopTwo()`, the default, `TrackAndStop()`, `SuccessiveElimination()`, `LUCB()`, `RoundRobin()`, or any
         policy.
       stopping: `ChainGLR()`, the default, for Markov arms and independent ones; `Blocks()`, for the same arms, stops
-        after about half the rounds, each of which takes longer; `BernoulliGLR()`, for independent rewards alone.
+        after about half the rounds with two arms, each of which takes about twenty times as long; `BernoulliGLR()` and
+        `FamilyGLR(..)`, for independent rewards alone; `Budget(rounds)`, after a number of rounds.
       delta: in (0, 1), the probability of an error that is accepted.
 
     Raises:
@@ -69,10 +70,9 @@ class Identify:
     def validate(self, task: Task) -> None:
         checks.number(self, "delta", 0, 1, above=True, below=True)
         checks.one_play(self, task)
-        if members.lacks(self.stopping, "begin", "pair", "excess"):
-            raise ValueError(f"stopping: {excerpt(self.stopping)} is not a rule such as ChainGLR()")
-        self.stopping.validate(task)
-        if not (self._has_rule() or self._tracks() or members.has_methods(self.sampling, "init", "scores", "update")):
+        check_rule("stopping", self.stopping, task)
+        samples = self._has_rule() or self._tracks() or members.has_methods(self.sampling, "init", "scores", "update")
+        if isinstance(self.sampling, type) or not samples:
             raise ValueError(f"sampling: {excerpt(self.sampling)} is neither a rule, such as TopTwo(), nor a policy")
         members.validate(self.sampling, task)
 
@@ -97,7 +97,7 @@ class Identify:
         memory = state.memory.counted(feedback)
         keeps = self._has_rule() or self._tracks()
         sampling = state.sampling if keeps else self._policy().update(state.sampling, feedback)
-        return Identifying(memory, self._seen(memory, feedback.t, state.seen, feedback.arms[0]), sampling)
+        return Identifying(memory, self._seen(memory, feedback.t), sampling)
 
     def stop(self, state: Identifying, t: Array) -> Array:
         return (state.seen.excess >= 0).all()
@@ -105,16 +105,12 @@ class Identify:
     def answer(self, state: Identifying, t: Array) -> Array:
         return state.seen.leader
 
-    def _seen(self, memory: Any, t: Array, before: Seen | None = None, played: Array | None = None) -> Seen:
-        """What is seen after round t, from what was seen before it and the arm played in it."""
+    def _seen(self, memory: Any, t: Array) -> Seen:
+        """What is seen after round t."""
         rule = self.stopping
         means = computed_once(rule.means(memory))
         leader = top_arms(means, 1)[0]
-        if rule.searches and before is not None:
-            changed = (leader != before.leader) | (leader == played) | (jnp.arange(len(means)) == played)
-            evidence = against_all(rule.pair, leader, rule.compared(memory), changed, before.evidence)
-        else:
-            evidence = against_all(rule.pair, leader, rule.compared(memory))
+        evidence = against_all(rule.pair, leader, rule.compared(memory))
         excess = computed_once(rule.excess(memory, leader, evidence, self.delta, t))
         return Seen(leader, evidence, excess, means, rule.plays(memory))
 
