@@ -89,7 +89,8 @@ decision_processes: evaluation best discounting reaching
 confidence: bernoulli family row chain
 confidence/row: arithmetic tilt scaled_problem ball stationary_mean
 confidence/chain: interior_point interior_point_three_states starting_points row_divergence_three_states \
-multistart many_states two_states two_states_upper likelihood kt_mixture order_of_means
+multistart many_states two_states two_states_upper likelihood kt_mixture meeting_chains \
+certified_order order_of_means
 planning: rows iteration induction subsidies
 metrics: summaries counts regrets shares swaps stopping_times
 named_problems: named_arms look_up budgets changing processes entries
@@ -155,8 +156,8 @@ DOORS = {
     "lower_paper price_of_slow_arms regret_exponent ucb_sm_constant ucb_sm_upper upper_asymptotic upper_finite",
     "chains": "eigenvalue_gap kl_rate recurrent_classes relative_entropy relative_values reward_gap stationary "
     "thresholds",
-    "confidence": "ChainOrder Solver chain_likelihood_ratio chain_mean chain_mean_upper chain_mixture chain_order "
-    "family_upper kl_ball_max "
+    "confidence": "ChainOrder MOST_STATES Solver chain_likelihood_ratio chain_mean chain_mean_upper chain_mixture "
+    "chain_order chain_order_lower family_upper kl_ball_max "
     "kl_bound kl_lower kl_upper stationary_mean_lower stationary_mean_upper",
     "decision_processes": "DiscountedValues Episodes Kind LongRun Structure diameter discounted episodes hitting_times "
     "long_run optimal structure",

@@ -193,4 +193,4 @@ def test_arms_that_the_rules_are_not_for():
     size = {"until": "stopped", "runs": 2, "horizon": 10, "progress": False}
     three = random_arms(jax.random.key(0), arms=2, states=3)
     with pytest.raises(ValueError, match="two states; those of .* have 3"):
-        simulate(three, {"p": Identify()}, **size)
+        simulate(three, {"p": Identify(stopping=BernoulliGLR())}, **size)

@@ -3,6 +3,7 @@
 Two states are solved in closed form, more states by an interior-point method. Others may take what is listed here.
 """
 
+from jaxbandit.confidence.chain.certified_order import MOST_STATES
 from jaxbandit.confidence.chain.kt_mixture import chain_mixture
 from jaxbandit.confidence.chain.likelihood import (
     LikeliestChain,
@@ -13,9 +14,10 @@ from jaxbandit.confidence.chain.likelihood import (
     ratio_to,
 )
 from jaxbandit.confidence.chain.many_states import spread_of_values
-from jaxbandit.confidence.chain.order_of_means import ChainOrder, chain_order
+from jaxbandit.confidence.chain.order_of_means import ChainOrder, chain_order, chain_order_lower
 
 __all__ = [
+    "MOST_STATES",
     "ChainOrder",
     "LikeliestChain",
     "chain_likelihood_ratio",
@@ -23,6 +25,7 @@ __all__ = [
     "chain_mean_upper",
     "chain_mixture",
     "chain_order",
+    "chain_order_lower",
     "likeliest_chain",
     "ratio_to",
     "spread_of_values",

@@ -193,7 +193,9 @@ class Blocks:
     def pair(self, one: tuple[Array, Array], other: tuple[Array, Array]) -> tuple[Array, Array]:
         return of_chains(one, other)
 
-    def excess(self, memory: Betting, leader: Array, evidence: Evidence, delta: ArrayLike, t: Array) -> Array:
+    def excess(
+        self, memory: Betting, leader: Array, evidence: Evidence, delta: ArrayLike, t: Array, running: ArrayLike = True
+    ) -> Array:
         arms = jnp.arange(memory.wealth.shape[0])
         level = jnp.log((len(arms) - 1) / jnp.asarray(delta, float))
         if self.joint:

@@ -10,9 +10,9 @@ import jax.numpy as jnp
 from jax import Array
 
 from jaxbandit.base import described
-from jaxbandit.confidence import chain_order
+from jaxbandit.confidence import chain_order, chain_order_lower
 from jaxbandit.divergences import bernoulli_kl
-from jaxbandit.fast import computed_once
+from jaxbandit.fast import computed_once, where_needed
 
 Pair = Callable[[Any, Any], tuple[Array, Array]]  # J_a(m) and J_b(m) of two arms, from what is known of each
 
@@ -49,6 +49,23 @@ def against_all(pair: Pair, leader: Array, arms: Any) -> Evidence:
     return Evidence(_with_leader(leader, ratio, jnp.inf), _with_leader(leader, computed_once(share), 0.5))
 
 
+def certain_against_all(asked: Array, leader: Array, counts: Array, reward: Array) -> Array:
+    """[K], what W(a, b) of Markov arms is at least (`confidence.chain_order_lower`), of use only where `asked`.
+
+    Args:
+      asked: [K] bool, the arms b.
+      leader: int32, the arm a.
+      counts: [K, S, S], transitions.
+      reward: [K, S].
+    """
+
+    def lower(own: Array, other: Array, reward: Array) -> Array:
+        return chain_order_lower(own, other, reward).astype(reward.dtype)
+
+    own = jnp.broadcast_to(counts[leader], counts.shape)
+    return where_needed(asked, lower, (own, counts, reward), jnp.zeros(len(counts), reward.dtype), together=4)
+
+
 def _chosen(which: Array, one: Array, other: Array) -> Array:
     return jnp.where(which.reshape(-1, *[1] * (one.ndim - 1)), one, other)
 
@@ -79,10 +96,10 @@ def of_bernoulli(one: tuple[Array, Array], other: tuple[Array, Array]) -> tuple[
 
 
 def of_chains(one: tuple[Array, Array], other: tuple[Array, Array]) -> tuple[Array, Array]:
-    """J_a and J_b of Markov arms with two states, the parts of W(a, b) of `confidence.chain_order`.
+    """J_a and J_b of Markov arms, the parts of W(a, b) of `confidence.chain_order`.
 
     Args:
-      one, other: transitions [2, 2] and rewards [2] of arm a and of arm b; the rewards are the same.
+      one, other: transitions [S, S] and rewards [S] of arm a and of arm b; the rewards are the same.
 
     >>> reward = jnp.array([0.0, 1.0])
     >>> own, against = of_chains((jnp.array([[10, 20], [15, 25]]), reward), (jnp.array([[40, 12], [14, 8]]), reward))

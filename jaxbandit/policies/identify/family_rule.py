@@ -105,7 +105,9 @@ class FamilyGLR:
         own, against = plays * self.family.divergence(mean, both), plays_b * self.family.divergence(mean_b, both)
         return jnp.where(right, own, 0), jnp.where(right, against, 0)
 
-    def excess(self, memory: Any, leader: Array, evidence: Evidence, delta: ArrayLike, t: Array) -> Array:
+    def excess(
+        self, memory: Any, leader: Array, evidence: Evidence, delta: ArrayLike, t: Array, running: ArrayLike = True
+    ) -> Array:
         plays, mean = (numbers[None] for numbers in self.compared(memory))
         others = mean.shape[1] - 1
         if self.mixture is None:

@@ -146,7 +146,9 @@ class Budget:
     def pair(self, one: Any, other: Any) -> tuple[Array, Array]:
         return self.rule.pair(one, other)
 
-    def excess(self, memory: Any, leader: Array, evidence: Evidence, delta: ArrayLike, t: Array) -> Array:
+    def excess(
+        self, memory: Any, leader: Array, evidence: Evidence, delta: ArrayLike, t: Array, running: ArrayLike = True
+    ) -> Array:
         """[K], the rounds beyond the budget."""
         beyond = (t - jnp.asarray(self.rounds, jnp.int32)).astype(float)
         return jnp.where(jnp.isinf(evidence.ratio), jnp.inf, beyond)

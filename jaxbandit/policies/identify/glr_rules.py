@@ -11,9 +11,9 @@ from jax.typing import ArrayLike
 from jaxbandit import members
 from jaxbandit.arguments import excerpt
 from jaxbandit.base import Task, pytree, static
-from jaxbandit.confidence import chain_mean, chain_mixture
+from jaxbandit.confidence import MOST_STATES, chain_mean, chain_mixture
 from jaxbandit.fast import computed_once
-from jaxbandit.policies.identify.evidence import Evidence, of_bernoulli, of_chains
+from jaxbandit.policies.identify.evidence import Evidence, certain_against_all, of_bernoulli, of_chains
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.memory import ChainMemory, Memory, no_transitions, no_visits
 
@@ -40,8 +40,13 @@ class Stopping(Protocol):
     def pair(self, one: Any, other: Any) -> tuple[Array, Array]:
         """J_a(m) and J_b(m) of two arms a and b, entries of `compared`: their sum is W(a, b); 0 where b leads."""
 
-    def excess(self, memory: Any, leader: Array, evidence: Evidence, delta: ArrayLike, t: Array) -> Array:
-        """[K], by how much the evidence exceeds what an error of probability `delta` asks for."""
+    def excess(
+        self, memory: Any, leader: Array, evidence: Evidence, delta: ArrayLike, t: Array, running: ArrayLike = True
+    ) -> Array:
+        """[K], by how much the evidence exceeds what an error of probability `delta` asks for.
+
+        Of use only while the run is `running`: a rule may leave out for others what takes long.
+        """
 
 
 def check_rule(field: str, rule: Any, task: Task) -> None:
@@ -70,11 +75,13 @@ class GLR:
         check_rewards(self, task)
 
     def rows(self, memory: Any) -> Array:
-        """[K, 2, 2], the counts of each arm by the rows that its law has; a second row of zeros where it has one."""
+        """[K, S, S], the counts of each arm by the rows that its law has; further rows of zeros where it has one."""
         counts: Array = memory.counts
         return counts
 
-    def excess(self, memory: Any, leader: Array, evidence: Evidence, delta: ArrayLike, t: Array) -> Array:
+    def excess(
+        self, memory: Any, leader: Array, evidence: Evidence, delta: ArrayLike, t: Array, running: ArrayLike = True
+    ) -> Array:
         others = memory.counts.shape[0] - 1
         if self.threshold == "heuristic":
             return evidence.ratio - heuristic(others, delta, t)
@@ -135,10 +142,12 @@ class BernoulliGLR(GLR):
 
 @pytree
 class ChainGLR(GLR):
-    """Stops when the likelihood ratio of whole chains is large; exact for every irreducible chain with two states.
+    """Stops when the likelihood ratio of whole chains is large; exact for every irreducible chain.
 
     W(a, b) = min over m of J_a-(m) + J_b+(m) (`confidence.chain_order`); a is the arm whose likeliest chain has the
-    largest mean. With the mixture the probability of a wrong answer is at most delta, for arms of any speed, from any
+    largest mean. With three and more states W is a search's result, and what stops is its certain lower bound
+    (`confidence.chain_order_lower`), computed in the rounds in which the search's result is large enough. With the
+    mixture the probability of a wrong answer is at most delta, for arms of any speed, from any
     start, for every sampling rule and without a horizon: the product of both arms' mixtures over their true likelihood
     is a martingale of mean 1, so it reaches (K - 1) / delta with probability at most delta / (K - 1) (Ville's
     inequality), and where the answer is wrong it is at least what is compared with the threshold.
@@ -167,6 +176,16 @@ class ChainGLR(GLR):
 
     threshold: Threshold = static("mixture")
 
+    def validate(self, task: Task) -> None:
+        checks.choice(self, "threshold", ("mixture", "heuristic"))
+        check_same_rewards(self, task)
+        states = task.reward.shape[1]
+        if self.threshold == "mixture" and states > MOST_STATES:
+            raise ValueError(
+                f'ChainGLR(threshold="mixture") is for at most {MOST_STATES} states; those of {task.name} have '
+                f'{states}; use threshold="heuristic", for which nothing is proved'
+            )
+
     def begin(self, reward: Array) -> ChainMemory:
         return no_transitions(reward)
 
@@ -177,20 +196,43 @@ class ChainGLR(GLR):
         return chain_mean(memory.counts, memory.reward)
 
     def compared(self, memory: Any) -> tuple[Array, Array]:
-        """The transitions [K, 2, 2] and rewards [K, 2]."""
+        """The transitions [K, S, S] and rewards [K, S]."""
         return computed_once(memory.counts.astype(float)), memory.reward
 
     def pair(self, one: tuple[Array, Array], other: tuple[Array, Array]) -> tuple[Array, Array]:
         return of_chains(one, other)
 
+    def excess(
+        self, memory: Any, leader: Array, evidence: Evidence, delta: ArrayLike, t: Array, running: ArrayLike = True
+    ) -> Array:
+        excess = super().excess(memory, leader, evidence, delta, t, running)
+        if self.threshold == "heuristic" or memory.counts.shape[-1] == 2:
+            return excess
+        asked = jnp.isfinite(evidence.ratio) & (excess >= 0).all() & running
+        lower = certain_against_all(asked, leader, *self.compared(memory))
+        return jnp.where(asked, excess + (lower - evidence.ratio), excess)
+
 
 def check_rewards(rule: Any, task: Task) -> None:
     """Raise ValueError unless the task has rested arms of two states that pay two rewards, the same in all arms."""
-    checks.suits(rule, task, ("rested",))
-    name, reward = type(rule).__name__, task.reward
-    if reward.shape[1] != 2:
-        raise ValueError(f"{name} is for arms of two states; those of {task.name} have {reward.shape[1]}")
-    if (reward != reward[0]).any() or reward[0, 0] == reward[0, 1]:
+    if task.reward.shape[1] != 2:
         raise ValueError(
-            f"{name} is for arms that pay the same two rewards in their states; those of {task.name} do not"
+            f"{type(rule).__name__} is for arms of two states; those of {task.name} have {task.reward.shape[1]}"
+        )
+    check_same_rewards(rule, task)
+
+
+def check_same_rewards(rule: Any, task: Task) -> None:
+    """Raise ValueError unless the task has rested arms that pay the same rewards, one state alone the most or least."""
+    checks.suits(rule, task, ("rested",))
+    reward = task.reward
+    if (reward != reward[0]).any():
+        raise ValueError(
+            f"{type(rule).__name__} is for arms that pay the same rewards in their states; those of {task.name} do not"
+        )
+    pays = sorted(reward[0].tolist())
+    if len(pays) < 2 or pays[0] == pays[1] or pays[-2] == pays[-1]:
+        raise ValueError(
+            f"{type(rule).__name__} is for arms of which one state alone pays the most, and one the least; the states "
+            f"of {task.name} pay {pays}"
         )

@@ -97,7 +97,8 @@ class Identify:
         memory = state.memory.counted(feedback)
         keeps = self._has_rule() or self._tracks()
         sampling = state.sampling if keeps else self._policy().update(state.sampling, feedback)
-        return Identifying(memory, self._seen(memory, feedback.t), sampling)
+        seen = self._seen(memory, feedback.t, ~self.stop(state, feedback.t))
+        return Identifying(memory, seen, sampling)
 
     def stop(self, state: Identifying, t: Array) -> Array:
         return (state.seen.excess >= 0).all()
@@ -105,13 +106,13 @@ class Identify:
     def answer(self, state: Identifying, t: Array) -> Array:
         return state.seen.leader
 
-    def _seen(self, memory: Any, t: Array) -> Seen:
+    def _seen(self, memory: Any, t: Array, running: ArrayLike = True) -> Seen:
         """What is seen after round t."""
         rule = self.stopping
         means = computed_once(rule.means(memory))
         leader = top_arms(means, 1)[0]
         evidence = against_all(rule.pair, leader, rule.compared(memory))
-        excess = computed_once(rule.excess(memory, leader, evidence, self.delta, t))
+        excess = computed_once(rule.excess(memory, leader, evidence, self.delta, t, running))
         return Seen(leader, evidence, excess, means, rule.plays(memory))
 
     def _information(self, state: Identifying) -> Information:
