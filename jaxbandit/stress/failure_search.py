@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import jax
@@ -12,15 +11,11 @@ import numpy as np
 
 from jaxbandit.arguments import has
 from jaxbandit.base import Environment, Policy, described
-from jaxbandit.interruption import CtrlC, StoppedWarning
+from jaxbandit.interruption import CtrlC
 from jaxbandit.stress import preparation as prepare
+from jaxbandit.stress.point_search import RUNS, choose, cmaes
 from jaxbandit.stress.spaces import Problem, Space, TwoStateSpace
 from jaxbandit.stress.trials import TOGETHER, Interval, Trials, avoidable, interval
-
-RUNS = 48  # of a problem during the search
-RUNS_AGAIN = 192  # of the best problems, among which it chooses
-WIDTH = 0.2  # of the first generation, in units of the box
-APART = 0.1  # the least distance in the box between reported problems
 
 
 @described
@@ -125,92 +120,26 @@ def worst(
         has("policy", policy, "a policy", "init", "scores", "update")
         players = panel | prepare.check_policies(arms, "policy", {prepare.NAME: policy}, key, horizon, plays)
         compared, key = tuple(panel), jax.random.key(0) if key is None else key
-        _cmaes()
+        cmaes()
         with prepare.progress_bar(budget + TOGETHER + number, progress) as bar:
             trials = Trials(players, key, horizon, plays, folder, bar)
-            chosen, complete = _search(space, key, budget, trials, compared, ctrl_c)
-            chosen = _apart(chosen, number)
-            problems = [space.problem(point) for _, point in chosen]
-            regrets = {}
-            try:
-                if chosen:
-                    regrets = trials.regrets(problems, runs, len(problems))
-            except KeyboardInterrupt:
-                if not ctrl_c.take():
-                    raise
-    if ctrl_c.came or not complete or (chosen and not regrets):
-        done = "the search is complete" if complete else "the search is not complete"
-        judged = "" if regrets else "; nothing is judged on new runs"
-        warnings.warn(f"Ctrl-C came during a search: {done}{judged}", StoppedWarning, stacklevel=2)
-    failures = []
-    for n, (problem, (value, _)) in enumerate(zip(problems, chosen)):
+
+            def losses(problems: list[Problem], runs: int) -> np.ndarray:
+                return avoidable(trials.regrets(problems, runs), prepare.NAME, compared)
+
+            def regrets_of(problems: list[Problem]) -> dict[str, np.ndarray]:
+                return trials.regrets(problems, runs, len(problems))
+
+            chosen = choose(space, key, budget, number, losses, regrets_of, ctrl_c)
+    regrets, failures = chosen.judged, []
+    for n, (problem, value) in enumerate(zip(chosen.problems, chosen.believed, strict=True)):
         if regrets:
             best = min(compared, key=lambda label: regrets[label][n].mean())
             means = {label: interval(values[n]) for label, values in regrets.items()}
             saved = interval(regrets[prepare.NAME][n] - regrets[best][n])
-            failures.append(Found(problem, means, saved, best, value, runs, judged=True, stopped=not complete))
+            failures.append(Found(problem, means, saved, best, value, runs, judged=True, stopped=not chosen.complete))
         else:
             unknown = Interval(value, np.nan, np.nan)
             best = " or ".join(compared)
             failures.append(Found(problem, {}, unknown, best, value, RUNS, judged=False, stopped=True))
     return sorted(failures, key=lambda failure: -failure.avoidable.mean)
-
-
-def _search(
-    space: Space, key: Any, budget: int, trials: Trials, panel: tuple[str, ...], ctrl_c: CtrlC
-) -> tuple[list[tuple[float, np.ndarray]], bool]:
-    """The avoidable regret and the point of each candidate, and whether the search is complete."""
-    points: list[np.ndarray] = []
-    believed: list[float] = []
-
-    def losses(generation: np.ndarray, runs: int) -> np.ndarray:
-        return avoidable(trials.regrets(list(map(space.problem, generation)), runs), prepare.NAME, panel)
-
-    try:
-        for generation in _generations(space, key, budget, points, believed):
-            believed.extend(losses(generation, RUNS))
-            points.extend(generation)
-        best = np.array(points)[np.argsort(believed)[::-1][:TOGETHER]]
-        return list(zip(losses(best, RUNS_AGAIN).tolist(), best, strict=True)), True
-    except KeyboardInterrupt:
-        if not ctrl_c.take():
-            raise
-        return list(zip(believed, points)), False
-
-
-def _generations(
-    space: Space, key: Any, budget: int, points: list[np.ndarray], believed: list[float]
-) -> Iterator[np.ndarray]:
-    """Points [N, dimension] to be played next, from the points played before and their avoidable regret."""
-    first = max(TOGETHER, 2 * budget // 5 // TOGETHER * TOGETHER)
-    yield prepare.sobol(space, prepare.generator(key), first)
-    generations = (budget - first) // TOGETHER
-    starts = [point for _, point in _apart(list(zip(believed, points)), 2)]
-    random = prepare.generator(key)
-    for n, start in enumerate(starts):
-        seed = int(random.integers(2**31))
-        bounds = np.tile([0.0, 1.0], (space.dimension, 1))
-        search = _cmaes().CMA(mean=start, sigma=WIDTH, bounds=bounds, seed=seed, population_size=TOGETHER)
-        for _ in range((generations + 1 - n) // 2):
-            generation = np.array([search.ask() for _ in range(TOGETHER)])
-            yield generation
-            search.tell([(point, -value) for point, value in zip(generation, believed[-TOGETHER:], strict=True)])
-            if search.should_stop():
-                break
-
-
-def _apart(candidates: list[tuple[float, np.ndarray]], number: int) -> list[tuple[float, np.ndarray]]:
-    """The candidates of the largest values, none within `APART` of a better one."""
-    chosen: list[tuple[float, np.ndarray]] = []
-    for value, point in sorted(candidates, key=lambda pair: -pair[0]):
-        if len(chosen) < number and all(np.abs(point - other).max() > APART for _, other in chosen):
-            chosen.append((value, point))
-    return chosen
-
-
-def _cmaes() -> Any:
-    try:
-        import cmaes
-    except ImportError as error:
-        raise ImportError('cmaes is not installed; pip install -e ".[search]"') from error
-    return cmaes

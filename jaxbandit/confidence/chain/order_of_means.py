@@ -113,8 +113,8 @@ def chain_order_lower(leader: ArrayLike, other: ArrayLike, reward: ArrayLike) ->
       reward: [..., S], paid on arrival by both arms; with more than two states one alone pays most, and one least.
 
     Returns:
-      [...], at least 0; on random chains between .98 and 1 of the ratio of `chain_order` with three and four states, .89
-      and 1 with five, .83 and 1 with six; computed in float64.
+      [...], at least 0; on random chains from .98 to 1 of the ratio of `chain_order` with three and four states, from
+      .89 with five and .83 with six; computed in float64.
 
     Raises:
       ValueError: more than six states.
