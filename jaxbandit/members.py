@@ -221,6 +221,12 @@ def stops(policy: Any) -> Any:
     return policy if _own(policy, "stop") and _own(policy, "answer") else None
 
 
+def accepted_error(policy: Any) -> float | None:
+    """The probability of a wrong answer that a policy which stops accepts, its field `delta`; None without one."""
+    delta = getattr(policy, "delta", None)
+    return None if delta is None or np.ndim(delta) else float(delta)
+
+
 def markovian(policy: Any) -> Callable[[State, jax.Array], jax.Array] | None:
     """The method `markovian` of a policy that classifies arms as Markovian or i.i.d., or None."""
     return _own(policy, "markovian")

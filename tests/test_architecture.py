@@ -104,7 +104,7 @@ simulation/telling: free_memory fingerprint
 environments: rested independent restless_bandits changing processes spending
 policies: parts means chains restless changing processes spending identify
 policies/identify: evidence glr_rules family_rule blocks fixed_budget sampling_rules track_and_stop identification
-stress: spaces changing_space trials preparation survey point_search failure_search
+stress: spaces changing_space trials preparation survey point_search error_search failure_search
 sweeps: files storage reading tasks grids sweep_loop
 live: real_arms decision position last_events sqlite_errors log_file logged_position largest_draw choice_laws \
 summary_table history log_result player logged_rounds off_policy log_evaluation replayed_rounds log_replay bandit_env \
@@ -196,7 +196,7 @@ DOORS = {
     "SlidingWindowUCB Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief WhittleLastSeen Window WithDetector",
     "policies.memory": "Forgets Memory no_transitions no_visits ratio remembered sample_mean total unit_reward",
     "stress": "Found IndependentSpace Interval PiecewiseSpace Problem RestlessSpace Space Survey ThreeStateSpace "
-    "TwoStateSpace over worst",
+    "TwoStateSpace WrongAnswers over worst",
     "testing": "check_environment check_policy",
 }
 PUBLIC = """

@@ -46,12 +46,10 @@ def class_of(environment: MarkovEnvironment, best: int, others: np.ndarray, amon
             )
     if among is None:
         among = "independent" if independent(environment) else "chains"
-    if among == "chains":
-        return _chains(environment, best, others)
-    if among == "independent":
-        return _rows(environment, best, others)
     if isinstance(among, str):
-        raise ValueError(f"among: {excerpt(among)} is not one of chains, independent, nor a family")
+        if among not in ("chains", "independent"):
+            raise ValueError(f"among: {excerpt(among)} is not one of chains, independent, nor a family")
+        return (_chains if among == "chains" else _rows)(environment, best, others)
     has("among", among, 'one of jaxbandit.families, "chains" or "independent"', "validate", "divergence")
     return _family(environment, best, others, among, own)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxbandit import bounds
+from jaxbandit.arguments import has
 from jaxbandit.metrics.stopping_times import ends_of
 from jaxbandit.plotting.common import axes_of, curves_of, finish, scenario_of
 from jaxbandit.plotting.ticks import decades
@@ -45,6 +46,8 @@ def plot_stopping(
     """
     scenario = scenario_of(result, scenario)
     curves = curves_of(result, labels, scenario, variant, lambda of, label: ends_of(of, label)[..., None])
+    if arms is not None:
+        has("arms", arms, "an environment", "reward", "means")
     least = None if arms is None else float(bounds.identification(arms).at_least(delta))
     ax, last = axes_of(ax), int(result.times[-1])
     for name, ends, style in curves:

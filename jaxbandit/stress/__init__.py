@@ -4,6 +4,7 @@ The judge takes `spaces.FAMILIES`, the families of rewards that have a space, an
 """
 
 from jaxbandit.stress.changing_space import PiecewiseSpace
+from jaxbandit.stress.error_search import WrongAnswers
 from jaxbandit.stress.failure_search import Found, worst
 from jaxbandit.stress.spaces import IndependentSpace, Problem, RestlessSpace, Space, ThreeStateSpace, TwoStateSpace
 from jaxbandit.stress.survey import Survey, over
@@ -20,6 +21,7 @@ __all__ = [
     "Survey",
     "ThreeStateSpace",
     "TwoStateSpace",
+    "WrongAnswers",
     "over",
     "worst",
 ]

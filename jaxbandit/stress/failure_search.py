@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
 import jax
 import numpy as np
 
-from jaxbandit.arguments import has
+from jaxbandit.arguments import choice, excerpt, has
 from jaxbandit.base import Environment, Policy, described
 from jaxbandit.interruption import CtrlC
 from jaxbandit.stress import preparation as prepare
+from jaxbandit.stress.error_search import WrongAnswers, most_wrong
 from jaxbandit.stress.point_search import RUNS, choose, cmaes
 from jaxbandit.stress.spaces import Problem, Space, TwoStateSpace
 from jaxbandit.stress.trials import TOGETHER, Interval, Trials, avoidable, interval
@@ -54,10 +55,12 @@ class Found(NamedTuple):
         return "\n".join([self.problem.code, f"{first}; the search believed {self.believed:,.1f}", *rows])
 
 
+@overload
 def worst(
     policy: Policy,
     space: Space | None = None,
     *,
+    objective: Literal["regret"] = "regret",
     panel: Mapping[str, Policy] | None = None,
     budget: int = 640,
     number: int = 5,
@@ -67,12 +70,48 @@ def worst(
     key: Any = None,
     folder: str | os.PathLike[str] | None = None,
     progress: bool = True,
-) -> list[Found]:
-    """Search a space for the problems on which a policy loses most to the best policy of a panel.
+) -> list[Found]: ...
+
+
+@overload
+def worst(
+    policy: Policy,
+    space: Space | None = None,
+    *,
+    objective: Literal["wrong answers"],
+    budget: int = 640,
+    number: int = 5,
+    runs: int = 1000,
+    horizon: int = 10_000,
+    key: Any = None,
+    folder: str | os.PathLike[str] | None = None,
+    progress: bool = True,
+) -> list[WrongAnswers]: ...
+
+
+def worst(
+    policy: Policy,
+    space: Space | None = None,
+    *,
+    objective: Literal["regret", "wrong answers"] = "regret",
+    panel: Mapping[str, Policy] | None = None,
+    budget: int = 640,
+    number: int = 5,
+    runs: int = 1000,
+    horizon: int = 10_000,
+    plays: int = 1,
+    key: Any = None,
+    folder: str | os.PathLike[str] | None = None,
+    progress: bool = True,
+) -> list[Found] | list[WrongAnswers]:
+    """Search for the problems on which a policy loses most to the best of a panel, or answers wrongly most often.
 
     The search begins with the points of a Sobol sequence and continues by CMA-ES from the two best of them. The best
     problems are played again with more runs; those that are best then, and differ, are judged on new runs. Everything
     reported, except `believed`, was measured on these new runs. The same arguments find the same problems.
+
+    With objective="wrong answers" the policy is one that stops, and the search is for problems on which more of its
+    answers are wrong than it accepts. That it finds none proves nothing; a problem that is `certain` disproves a rule.
 
     With a panel of one policy it finds the problems on which the tested policy loses most to that one. Ctrl-C ends the
     search, and the problems found are judged; a second Ctrl-C ends that, too. Two within a second raise
@@ -81,18 +120,19 @@ def worst(
     Args:
       policy: to be tested.
       space: the space of problems; two arms with two states by default.
-      panel: the policies that it is compared with, by label; the space's own by default.
+      objective: "regret", or "wrong answers" for policies such as `policies.Identify`.
+      panel: the policies that it is compared with, by label; the space's own by default. For regret alone.
       budget: problems that the search plays, two fifths of them from the sequence.
       number: of problems that are reported.
       runs: of each problem that is judged.
-      horizon: rounds.
+      horizon: rounds; for a policy that stops, those after which a run is censored.
       plays: arms a round.
       key: a `jax.random.key`, key(0) by default.
       folder: keeps what was played; the same call continues after a stop.
       progress: show a bar, if the output is a terminal or a notebook.
 
     Returns:
-      The problems, by decreasing avoidable regret.
+      The problems, by decreasing avoidable regret; or `WrongAnswers`, in the order in which the search ranked them.
 
     Raises:
       ValueError: an argument is wrong, or a policy cannot play the space.
@@ -110,7 +150,15 @@ def worst(
     >>> len(failures), failures[0].best, failures[0].avoidable.mean > 20
     (2, 'UCB1', True)
     """
+    choice("objective", objective, ("regret", "wrong answers"))
     space = TwoStateSpace() if space is None else space
+    if objective == "wrong answers":
+        if panel is not None:
+            raise ValueError('panel: leave it out; with objective="wrong answers" nothing is compared')
+        if plays != 1:
+            raise ValueError(f'plays: {excerpt(plays)}; with objective="wrong answers" one arm is played a round')
+        size: dict[str, Any] = {"budget": budget, "number": number, "runs": runs, "horizon": horizon}
+        return most_wrong(policy, space, **size, key=key, folder=folder, progress=progress)
     with CtrlC(raises=False) as ctrl_c:
         arms = prepare.check_space(space)
         prepare.check_numbers(runs, folder, progress, budget=(budget, TOGETHER), number=(number, 1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import numpy as np
@@ -35,7 +35,13 @@ def check_space(space: Space) -> Environment:
 
 
 def check_policies(
-    arms: Environment, argument: str, policies: Mapping[str, Policy], key: Any, horizon: int, plays: int
+    arms: Environment,
+    argument: str,
+    policies: Mapping[str, Policy],
+    key: Any,
+    horizon: int,
+    plays: int,
+    until: Literal["stopped"] | None = None,
 ) -> dict[str, Policy]:
     """Policies by label, or a ValueError that begins with the argument unless all of them can play the arms."""
     if not isinstance(policies, Mapping) or not policies:
@@ -44,7 +50,7 @@ def check_policies(
         if isinstance(policy, list | tuple) and not has_methods(policy, "scores"):
             raise ValueError(f"{argument}[{label!r}]: a list of variants; give each a label of its own")
     try:
-        check_request({"problem": arms}, policies, key=key, runs=1, horizon=horizon, plays=plays)
+        check_request({"problem": arms}, policies, key=key, runs=1, horizon=horizon, plays=plays, until=until)
     except ValueError as error:
         message = str(error).replace("policies[", f"{argument}[", 1)
         raise ValueError(message.replace(f"policy[{NAME!r}]", "policy")) from error

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 import numpy as np
@@ -44,6 +44,15 @@ def interval(values: np.ndarray) -> Interval:
     return Interval(*map(float, metrics.summary(np.asarray(values, float))[:3]))
 
 
+class Endings(NamedTuple):
+    """Runs that gave a wrong answer, and none within the horizon, of each problem; and the wrong share's interval."""
+
+    wrong: np.ndarray  # [problems]
+    censored: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
 @dataclass
 class Trials:
     """Plays problems with common random numbers for all policies, and with new ones for every group of problems.
@@ -59,6 +68,7 @@ class Trials:
       bar: a progress bar over problems.
       random_numbers: whether the problems of a group have "common" or "independent" ones.
       groups: played so far.
+      until: "stopped" for policies that stop, None for others.
     """
 
     policies: Mapping[str, Policy]
@@ -69,20 +79,34 @@ class Trials:
     bar: Any
     random_numbers: str = "common"
     groups: int = 0
+    until: Literal["stopped"] | None = None
 
     def regrets(self, problems: Sequence[Problem], runs: int, together: int = TOGETHER) -> dict[str, np.ndarray]:
         """The regret of every run at the horizon, label to [problems, runs]; Ctrl-C raises KeyboardInterrupt.
 
         Problems are played `together` at a time, the last group filled up, so that all groups share one program.
         """
-        regrets: dict[str, list[np.ndarray]] = {label: [] for label in self.policies}
+        results = list(self._in_groups(problems, runs, together))
+        return {
+            label: np.concatenate([metrics.regret(result, label)[:size, 0, :, -1] for size, result in results])
+            for label in self.policies
+        }
+
+    def endings(self, label: str, problems: Sequence[Problem], runs: int, together: int = TOGETHER) -> Endings:
+        """How the runs of a policy that stops ended; Ctrl-C raises KeyboardInterrupt."""
+        parts = []
+        for size, result in self._in_groups(problems, runs, together):
+            of = metrics.identification(result, label)
+            fields = (of.wrong, of.censored, of.wrong_low, of.wrong_high)
+            parts.append([field[:size, 0] for field in fields])
+        return Endings(*map(np.concatenate, zip(*parts, strict=True)))
+
+    def _in_groups(self, problems: Sequence[Problem], runs: int, together: int) -> Iterator[tuple[int, Any]]:
+        """How many problems each group has, and its result."""
         for first in range(0, len(problems), together):
             group = problems[first : first + together]
-            result = self._play([*group, *[group[-1]] * (together - len(group))], runs)
-            for label, parts in regrets.items():
-                parts.append(metrics.regret(result, label)[: len(group), 0, :, -1])
+            yield len(group), self._play([*group, *[group[-1]] * (together - len(group))], runs)
             self.bar.update(len(group))
-        return {label: np.concatenate(parts) for label, parts in regrets.items()}
 
     def _play(self, problems: Sequence[Problem], runs: int) -> Any:
         stop_if_interrupted()
@@ -91,7 +115,12 @@ class Trials:
         scenarios = {f"{n}": problem.arms for n, problem in enumerate(problems)}
         case: dict[str, Any] = {
             **{"scenarios": scenarios, "policies": self.policies, "runs": runs, "horizon": self.horizon, "key": key},
-            **{"times": [self.horizon], "plays": self.plays, "random_numbers": self.random_numbers},
+            **{
+                "times": [self.horizon],
+                "plays": self.plays,
+                "random_numbers": self.random_numbers,
+                "until": self.until,
+            },
         }
         if self.folder is None:
             return simulate(**case, progress=False)
