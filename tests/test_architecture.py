@@ -114,7 +114,7 @@ reports: tables pictures page verdicts
 command_line: options listing experiment grids
 command_line/grids: policy_grid offered criterion landscape toml_file
 judging: policy_text progress_line standings judged_spaces failures atlas_card judge_options judgement overview \
-playing report
+playing judged_answers report
 commands: judge stress sweep tune evaluate atlas policies entry completion""".splitlines()
     )
 }
@@ -134,8 +134,8 @@ OFFERED = {
     "command_line/grids": {"criterion", "landscape", "offered", "policy_grid", "toml_file"},
     "commands": {"entry.main"},
     "judging": {
-        *["atlas_card", "failures", "judge_options.Settings", "judged_spaces", "judgement.Judgement", "playing"],
-        *["policy_text.policies_of", "report"],
+        *["atlas_card", "failures", "judge_options.Settings", "judged_answers", "judged_spaces", "judgement.Judgement"],
+        *["playing", "policy_text.policies_of", "report"],
     },
     "plotting": {"ticks.plain_numbers"},
     "reports": {"page", "pictures", "tables", "verdicts"},

@@ -9,6 +9,10 @@ not refuse; mean regret over a space of random problems (jaxbandit.stress.over);
 and puts everything on one page, report.html, that needs nothing but itself. Ctrl-C keeps what is done, and the same
 command continues; a policy that was changed is played anew.
 
+Policies that stop with an answer, as 'Identify(delta=0.1)', are judged by their answers: how often they are wrong on
+random problems, after how many rounds beside the lower bound, and on the problems that a search finds
+(jaxbandit.stress.worst with objective="wrong answers").
+
 It takes minutes: the panel plays every named problem that a judged policy plays, and a program is compiled for every
 shape of arms. With the defaults that may be a quarter of an hour; --quick takes less than a minute, as it plays only
 named problems that share their programs. Restless arms that all pay take longer where there are eight to ten of them,
@@ -17,19 +21,24 @@ as computing the best gain of each problem takes seconds.
 
 from __future__ import annotations
 
+from jaxbandit import Policy, members, stress
 from jaxbandit.command_line.experiment import begin, finish
 from jaxbandit.judging import atlas_card, report
 from jaxbandit.judging.judge_options import Settings
-from jaxbandit.judging.judged_spaces import chapters, space_from_text
+from jaxbandit.judging.judged_answers import judge_answers
+from jaxbandit.judging.judged_spaces import chapters, middle, refused, space_from_text, until
 from jaxbandit.judging.judgement import Judgement
 from jaxbandit.judging.playing import ATLAS, judge
 from jaxbandit.judging.policy_text import policies_of
 from jaxbandit.timing import machine
 
 
-def run(settings: Settings) -> Judgement:
+def run(settings: Settings) -> Judgement | None:
     """Play, print the tables and write the folder."""
     asked, policies = settings.whole(), policies_of(settings.policies)
+    if any(until(policy) for policy in policies.values()):
+        _run_answers(settings, policies)
+        return None
     parts = chapters(policies, space_from_text(settings.space), asked.horizon, asked.full)
     named = atlas_card.named_problems(asked.horizon)
     if asked.quick:
@@ -47,3 +56,18 @@ def run(settings: Settings) -> Judgement:
     report.write(folder / "report.html", judgement, about, settings.command())
     print(f"report: {folder / 'report.html'}")
     return judgement
+
+
+def _run_answers(settings: Settings, policies: dict[str, Policy]) -> None:
+    """The same of policies that stop."""
+    if others := [label for label, policy in policies.items() if members.accepted_error(policy) is None]:
+        raise ValueError(f"{others[0]}: it does not stop with an error rate; judge it apart from policies that do")
+    asked = settings.whole()
+    parts = chapters(policies, space_from_text(settings.space), asked.horizon, asked.full)
+    for label, policy in policies.items():
+        if not any(label in part.policies for part in parts):
+            reason = refused(label, policy, middle(stress.TwoStateSpace()), asked.horizon)
+            raise ValueError(f"{label}: plays no space of problems that there is: {reason}")
+    folder = begin("judge", settings, {}, settings.default_folder(list(policies)))
+    tables, words, introduction = judge_answers(policies, asked, parts, folder)
+    finish(folder, tables, (), words, report=introduction)

@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 import numpy as np
@@ -35,7 +35,13 @@ class Chapter(NamedTuple):
 
     def identity(self, policies: dict[str, Policy]) -> str:
         """What tells these policies from others in this chapter, also from what they were before they were changed."""
-        return digest({"scenarios": middle(self.space), "policies": policies, "horizon": self.horizon, "runs": 1})
+        case = {"scenarios": middle(self.space), "policies": policies, "horizon": self.horizon, "runs": 1}
+        return digest(case | {"until": until(next(iter(policies.values())))})
+
+
+def until(policy: Policy) -> Literal["stopped"] | None:
+    """How a policy is played: until it stops, or to the horizon."""
+    return "stopped" if members.stops(policy) else None
 
 
 def digest(case: Mapping[str, Any]) -> str:
@@ -136,7 +142,7 @@ def chapters(policies: dict[str, Policy], space: Any, horizon: int, full: bool) 
     for label, policy in policies.items():
         suits = space_of(label, policy) if space is None else space
         if suits is not None and not refused(label, policy, middle(suits), horizon):
-            check({"problem": middle(suits)}, {label: policy}, runs=1, horizon=horizon)
+            check({"problem": middle(suits)}, {label: policy}, runs=1, horizon=horizon, until=until(policy))
             together.setdefault(str(suits), (suits, {}))[1][label] = policy
     chapters = []
     for suits, judged in together.values():

@@ -56,7 +56,7 @@ def plot_stopping(
         at = np.concatenate([[1], rounds, [last] if len(rounds) < len(ends) else []])
         ax.step(at, np.concatenate([share, share[-1:]])[: len(at)], where="post", **style, label=name)
     if least is not None:
-        ax.axvline(least, color="black", linestyle="--", linewidth=1.2, label=f"least mean for delta {delta:g}")
+        ax.axvline(least, color="black", linestyle="--", linewidth=1.2, label=f"least mean for delta {float(delta):g}")
     decades(ax, "x")
     ax.set_ylim(0, 1.02)
     ax.set_xlabel("round t")
