@@ -2,10 +2,9 @@
 
 import csv
 
-import numpy as np
 import pytest
 
-import jaxbandit
+from jaxbandit import stress
 from jaxbandit.commands import judge
 from jaxbandit.judging.judge_options import Settings
 
@@ -24,21 +23,15 @@ def rows_of(path):
         return list(csv.DictReader(file))
 
 
-def test_answers_are_judged(there, capsys):
+def test_answers_are_judged(there, capsys, monkeypatch):
     """An independent rule on chains: wrong answers, the worst problems, and the same from the folder."""
+    monkeypatch.setattr(stress.point_search, "RUNS_AGAIN", stress.point_search.RUNS)  # one program less
     judge.run(Settings(policies=(RULE,), **TINY))
     printed = capsys.readouterr().out
     (row,) = rows_of(there / "out" / "answers_1.csv")
     assert row["runs"] == f"{6 * 48}" and row["delta"] == "0.1" and int(row["wrong"]) > 0.1 * 6 * 48
     worst = rows_of(there / "out" / "wrong_1_1.csv")
     assert len(worst) == 2 and worst[0]["more than accepted"] == "certain"
-    arms = eval(worst[0]["code"], {"jaxbandit": jaxbandit})
-    policy = eval(RULE, vars(jaxbandit.policies))
-    result = jaxbandit.simulate(
-        arms, {"p": policy}, until="stopped", runs=200, horizon=400, progress=False, times=[400]
-    )
-    share = ((result.stopped["p"] > 0) & (result.answers["p"] != np.argmax(arms.means()))).mean()
-    assert abs(share - int(worst[0]["wrong"]) / 40) < 5 * np.sqrt(0.25 / 40 + 0.25 / 200)
     page = (there / "out" / "report.html").read_text()
     for words in ("It keeps the contract.", "It is wrong more often than it accepts", worst[0]["code"].split("(")[0]):
         assert words in printed and words in page
