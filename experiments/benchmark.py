@@ -49,10 +49,11 @@ POLICIES: dict[str, Policy] = {name: policy() for name, policy in jaxbandit.ALL.
     "KL-UCB with CUSUM": jaxbandit.WithDetector(jaxbandit.KLUCB(), jaxbandit.CUSUM(horizon=MANY, changes=5)),
 }
 DELTA = 1e-30  # with arms that are all alike no run stops while it is timed
-IDENTIFY: dict[str, tuple[int, int, Policy]] = {  # arms, rounds, policy
-    "ChainGLR": (2, 5_000, Identify(delta=DELTA)),
-    "ChainGLR ten arms": (10, 2_000, Identify(delta=DELTA)),
-    "Blocks": (2, 300, Identify(stopping=Blocks(), delta=DELTA)),
+IDENTIFY: dict[str, tuple[int, int, int, Policy]] = {  # arms, states, rounds, policy
+    "ChainGLR": (2, 2, 5_000, Identify(delta=DELTA)),
+    "ChainGLR ten arms": (10, 2, 2_000, Identify(delta=DELTA)),
+    "ChainGLR three states": (2, 3, 300, Identify(delta=DELTA)),
+    "Blocks": (2, 2, 300, Identify(stopping=Blocks(), delta=DELTA)),
 }
 LEARNERS: dict[str, Policy] = {
     "UCRL2": jaxbandit.UCRL2(),
@@ -125,12 +126,20 @@ def cases(settings: Settings) -> Iterator[tuple[str, str, dict[str, Any]]]:
                 policy = LEARNERS[str(value)]
                 arms = environments.riverswim(steps=policy.steps if isinstance(policy, jaxbandit.UCBVI) else None)
             elif axis == "identification":
-                number, size["horizon"], policy = IDENTIFY[str(value)]
-                arms, size["until"] = jaxbandit.two_state([0.5] * number, [0.4] * number), "stopped"
+                number, states, size["horizon"], policy = IDENTIFY[str(value)]
+                arms, size["until"] = equal_arms(number, states), "stopped"
             elif axis == "budget":
                 arms, policy, size["plays"] = budget(str(value))
             scenarios = {str(number): arms for number in range(size.pop("scenarios"))}
             yield axis, str(value), {"scenarios": scenarios, "policies": {"": [policy] * size.pop("variants")}} | size
+
+
+def equal_arms(number: int, states: int) -> jaxbandit.MarkovArms:
+    """Arms that no rule tells apart, so that no run stops."""
+    if states == 2:
+        return jaxbandit.two_state([0.5] * number, [0.4] * number)
+    rows = np.full((states, states), 0.5 / states) + 0.5 * np.eye(states)
+    return environments.markov(np.tile(rows, (number, 1, 1)), np.tile(np.linspace(0, 1, states), (number, 1)))
 
 
 def on_demand(settings: Settings) -> Iterator[tuple[str, str, dict[str, Any]]]:
