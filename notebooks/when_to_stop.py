@@ -21,6 +21,8 @@
 # stops too early, often on the wrong page. Here are two that do not, and what they cost.
 
 # %%
+import random
+
 import matplotlib.pyplot as plt
 
 import jaxbandit
@@ -100,8 +102,6 @@ summary(jaxbandit.simulate(close, rules, until="stopped", runs=runs, horizon=hor
 # enough evidence. Visitors are simulated here; in a shop, the answers come from them.
 
 # %%
-import random  # noqa: E402
-
 chance = random.Random(1)
 player = Player(Identify(delta=0.1), ["old page", "new page"], states={"not clicked": 0.0, "clicked": 1.0}, key=0)
 clicked = {"old page": False, "new page": False}
