@@ -70,8 +70,8 @@ summary(result)
 # %% [markdown]
 # The rule for independent clicks is wrong far more often than the one time in ten that it was set to. The other three
 # look at whole chains: at which clicks follow which. `ChainGLR` and `Blocks` keep the error rate on chains of any
-# speed, without being told how sticky the clicks are; that is [proved](../docs/identification.md). For the heuristic
-# threshold nothing is proved, however good it looks here.
+# speed, without being told how sticky the clicks are (proofs are on the page "identification" of the documentation).
+# For the heuristic threshold nothing is proved, however good it looks here.
 #
 # ## What it costs
 #

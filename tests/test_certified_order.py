@@ -1,5 +1,7 @@
 """The likelihood ratio for the order of two arms' means with three and more states: what it is at least."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -19,9 +21,7 @@ REWARD = np.array([0, 0.5, 1])
 
 
 def law_of(rows):
-    states = len(rows)
-    equations = np.vstack([rows.T - np.eye(states), np.ones(states)])
-    return np.linalg.lstsq(equations, np.append(np.zeros(states), 1), rcond=None)[0]
+    return np.linalg.lstsq(rows.T - np.eye(len(rows)) + 1, np.ones(len(rows)), rcond=None)[0]
 
 
 def loss(rows, counts):
@@ -34,7 +34,7 @@ def rows_of(parameters):
     return powers / powers.sum(-1, keepdims=True)
 
 
-def least_loss(a, b, reward, random, starts=3):
+def least_loss(a, b, reward, random, starts=2):
     """The least loss of likelihood of two chains of which the second has the larger mean: sequential programming."""
 
     def pair(x):
@@ -53,7 +53,7 @@ def least_loss(a, b, reward, random, starts=3):
             start.ravel(),
             method="SLSQP",
             constraints={"type": "ineq", "fun": order},
-            options={"maxiter": 120, "ftol": 1e-9},
+            options={"maxiter": 100, "ftol": 1e-9},
         )
         if order(least.x) > -1e-8:
             best = min(best, least.fun)
@@ -64,8 +64,8 @@ def least_loss(a, b, reward, random, starts=3):
 def test_is_at_most_the_least_loss_of_likelihood(states):
     """Chains of all kinds, some rows hardly seen; it is nearly the loss where the outer states were left often."""
     random = np.random.default_rng(states)
-    shares = []
-    for n in range({3: 6, 4: 4}[states]):
+    shares, both = [], jax.jit(partial(_of_many, certain=True))
+    for n in range({3: 6, 4: 3}[states]):
         rare = n % 2
         reward = np.sort(np.append(random.uniform(0.1, 0.9, states - 2), [0, 1]))
         often = np.exp(random.uniform(2.5, 6))
@@ -75,10 +75,10 @@ def test_is_at_most_the_least_loss_of_likelihood(states):
         a, b = counts if means[0] > means[1] else counts[::-1]
         least = least_loss(a, b, reward, random)
         with jax.enable_x64(True):
-            lower, order = float(chain_order_lower(a, b, reward)), chain_order(a, b, reward)
+            first, second, _, lower = map(float, both(a, b, jnp.asarray(reward)))
+            assert float(both(b, a, jnp.asarray(reward))[3]) == 0
         assert 0 <= lower <= least * (1 + 1e-5)
-        assert float(chain_order_lower(b, a, reward)) == 0
-        if not rare and abs(float(order.ratio) / least - 1) < 1e-3:
+        if not rare and abs((first + second) / least - 1) < 1e-3:
             shares.append(lower / least)
     assert len(shares) >= 2
     assert min(shares) > 0.93
@@ -150,7 +150,7 @@ def test_rewards_in_another_order_and_units():
 
 
 def test_stops_where_the_bound_suffices():
-    """The first round in which it does, recomputed from the recorded counts; the search's result alone came earlier."""
+    """The first round in which it does, recomputed from the recorded counts."""
     arms = environments.markov(ROWS, np.tile(REWARD, (2, 1)))
     delta, horizon, runs = 0.1, 2000, 4
     result = simulate(
@@ -170,8 +170,6 @@ def test_stops_where_the_bound_suffices():
         near = np.asarray(counts[end - 40 : end], float)
         gained = np.asarray(chain_mixture(near)).sum(1)
         lower = np.asarray(chain_order_lower(near[:, 0], near[:, 1], REWARD)) + gained - np.log(1 / delta)
-        searched = np.asarray(chain_order(near[:, 0], near[:, 1], REWARD).ratio) + gained - np.log(1 / delta)
-        assert (lower <= searched + 1e-3).all()
         assert lower[-1] >= -1e-3
         assert (lower[:-1] < 1e-3).all()
 

@@ -301,9 +301,9 @@ def test_a_command_ends_with_130(monkeypatch, capsys):
 
 
 def test_signals_at_random(tmp_path):
-    """Twenty of them; none is lost, and what was written goes on to the counts of an undisturbed sweep."""
+    """A dozen of them; none is lost, and what was written goes on to the counts of an undisturbed sweep."""
     trials = Trials(tmp_path, seed=0, kinds=("sweep", "loop", "survey"))
-    for _ in range(20):
+    for _ in range(12):
         trials.signal(trials.random.choice(trials.kinds))
     trials.finish()
     assert not [ended for _, ended in trials.counts if "LOST" in ended], trials.counts
