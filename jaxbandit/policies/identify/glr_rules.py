@@ -96,7 +96,7 @@ class BernoulliGLR(GLR):
 
     W(a, b) = T_a d(x_a, m) + T_b d(x_b, m), with T plays, x the shares of ones, m that of both arms together and d the
     Bernoulli divergence; a is the arm with the largest share. For Markov arms its errors are not controlled: on arms
-    that move in every tenth play, set to one error in ten, it is wrong in more than a third of runs.
+    of means .5 and .4 that move in about every twentieth play, set to one error in ten, it is wrong in 38 % of runs.
 
     Args:
       threshold: "mixture", the default, exact for independent rewards: log((K - 1) / delta) + what the mixtures of
