@@ -31,20 +31,21 @@ def moves_of(arms, seed):
 
 @partial(jax.jit, static_argnames="joint")
 def by_rule(reward, rounds, joint):
-    """The excess of arm 0 and of arm 1 as leader after each round [T, 2], and the largest wealths."""
+    """The leader after each round [T], the excess of the other arm [T], and the largest wealths at the end."""
     rule = Blocks(joint=joint, grid=CELLS)
 
     def step(memory, move):
-        arm, before, after = (number[None] for number in move)
-        memory = memory.counted(Feedback(arm, before, after, jnp.zeros(1), jnp.int32(1)))
-        return memory, [rule.excess(memory, jnp.int32(a), None, DELTA, jnp.int32(1))[1 - a] for a in (0, 1)]
+        t, arm, before, after = (number[None] for number in move)
+        memory = memory.counted(Feedback(arm, before, after, jnp.zeros(1), t[0]))
+        leader = jnp.argmax(rule.means(memory)).astype(jnp.int32)
+        return memory, (leader, rule.excess(memory, leader, None, DELTA, t[0])[1 - leader])
 
-    memory, excess = jax.lax.scan(step, rule.begin(reward), rounds)
-    return jnp.stack(excess, axis=1), memory.largest
+    memory, (leaders, excess) = jax.lax.scan(step, rule.begin(reward), rounds)
+    return leaders, excess, memory.largest
 
 
-def by_loop(rounds, joint):
-    """The same, from the definition: lists of moves that wait, and the nearest chain from its quadratic equation."""
+def by_loop(rounds, leaders, joint):
+    """The last two, from the definition: lists of moves that wait, the nearest chain from its quadratic equation."""
     means = np.sin(np.arange(1, CELLS) / CELLS * np.pi / 2) ** 2
     level = -math.log(DELTA)
     level = level if joint else brentq(lambda y: y - math.log(1 + y) - level, 0.1, 100)
@@ -77,15 +78,24 @@ def by_loop(rounds, joint):
         used[arm, :, 0] += n - left
         used[arm, :, 1] += left
 
-    for arm, before, after in rounds:
+    def complete(arm):
+        return all(len(moves) >= n for moves, n in zip(queue[arm], estimate(arm)[1]))
+
+    for t, (arm, before, after) in enumerate(rounds, 1):
         if len(queue[arm][before]) < 256:
             queue[arm][before].append(int(before != after))
-        those = (0, 1) if joint else (arm,)
-        if all(len(queue[k][s]) >= estimate(k)[1][s] for k in those for s in (0, 1)):
+        if t % 4 == 0:
+            those = [k for k in (0, 1) if complete(k)]
+            if not joint:
+                those = sorted(those, key=lambda k: -len(queue[k][0]) - len(queue[k][1]))[:1]
+            elif len(those) < 2:
+                those = []
             for k in those:
                 bet(k)
             largest = np.maximum(largest, [cells(wealth, k) for k in (0, 1)] if joint else wealth)
-        excess.append([(largest[k] if joint else cells(largest, k)).min() - level for k in (0, 1)])
+            leader = leaders[t - 1]
+            least = (largest[leader] if joint else cells(largest, leader)).min() - level
+        excess.append(least if t >= 4 and leaders[t - 1] == leader else -np.inf)
     return np.array(excess), largest
 
 
@@ -95,11 +105,12 @@ def test_stops_as_a_loop(arms, seeds, joint):
     stops = 0
     for seed in seeds:
         rounds = list(moves_of(arms, seed))
-        excess, largest = by_loop(rounds, joint)
         flipped = seed % 2  # rewards (1, 0): the states change their names
         moves = np.array(rounds, np.int32).T
         moves[1:] ^= flipped
-        found, reached = by_rule(jnp.array([[[0.0, 1.0]] * 2, [[1.0, 0.0]] * 2][flipped]), tuple(moves), joint)
+        reward = jnp.array([[[0.0, 1.0]] * 2, [[1.0, 0.0]] * 2][flipped])
+        leaders, found, reached = by_rule(reward, (np.arange(1, ROUNDS + 1, dtype=np.int32), *moves), joint)
+        excess, largest = by_loop(rounds, np.asarray(leaders), joint)
         assert ((np.asarray(found) >= 0) == (excess >= 0)).all()
         np.testing.assert_allclose(reached, largest, rtol=2e-4, atol=2e-4)
         stops += (excess >= 0).any()

@@ -98,15 +98,16 @@ print(result.visits["p"].sum((-1, -2)).ravel().tolist())
 """
 
 
-def test_an_xla_that_does_not_know_the_option_is_not_asked_for_it(monkeypatch):
-    compilation.wide_vectors.cache_clear()
-    assert compilation.wide_vectors() == {"xla_cpu_prefer_vector_width": 512}
-    monkeypatch.setattr(compilation, "_WIDE", {"xla_cpu_no_such_option": 1})
-    compilation.wide_vectors.cache_clear()
-    with pytest.warns(SlowPathWarning, match="^vectors of AVX-512: .*xla_cpu_no_such_option"):
-        assert compilation.wide_vectors() is None
+def test_an_xla_that_does_not_know_an_option_is_not_asked_for_it(monkeypatch):
+    compilation.known_options.cache_clear()
+    every = compilation.known_options()
+    assert every == compilation._OPTIONS and len(every) == 2
+    monkeypatch.setattr(compilation, "_OPTIONS", {"xla_cpu_no_such_option": 1} | every)
+    compilation.known_options.cache_clear()
+    with pytest.warns(SlowPathWarning, match="^options of XLA: .*xla_cpu_no_such_option"):
+        assert compilation.known_options() == every
     monkeypatch.undo()
-    compilation.wide_vectors.cache_clear()
+    compilation.known_options.cache_clear()
 
 
 def test_a_jax_whose_jaxprs_have_another_form_plays_by_vmap(monkeypatch):

@@ -85,6 +85,12 @@ def test_cuts_change_nothing(result, tmp_path):
     same(jaxbandit.Result.load(tmp_path / "half.npz"), half)
 
 
+def test_states_that_nobody_records_go_on_without_a_trace(result):
+    other = simulate(ARMS, POLICIES, horizon=400, times=TIMES, **SIZE)
+    for name in ("visits", "stopped", "answers"):
+        assert (getattr(other, name)["race"] == getattr(result, name)["race"]).all()
+
+
 def same(one, other):
     for label in other.labels:
         assert (one.visits[label] == other.visits[label]).all()

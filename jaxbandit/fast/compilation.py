@@ -22,7 +22,11 @@ _IN_ONE_PIECE = frozenset(
     "random_bits random_fold_in random_split random_unwrap random_wrap reshape rev scan slice split squeeze stack "
     "threefry2x32 transpose unstack while".split()
 )
-_WIDE = {"xla_cpu_prefer_vector_width": 512}  # by default LLVM uses half the width of AVX-512
+_OPTIONS = {
+    "xla_cpu_prefer_vector_width": 512,  # by default LLVM uses half the width of AVX-512
+    # What XLA leaves to the library YNNPACK, which has threads of its own: nothing, as it takes longer to reduce.
+    "xla_cpu_experimental_ynn_fusion_type": "",
+}
 
 
 def use_cache() -> None:
@@ -49,7 +53,7 @@ class Compiled:
     """
 
     def __init__(self, body: Callable[..., Any], program: Callable[..., Any], donated: int, on_cpu: bool) -> None:
-        options = wide_vectors() if on_cpu and not PLAIN else None
+        options = known_options() if on_cpu and not PLAIN else None
         jit = partial(jax.jit, donate_argnums=donated, compiler_options=options)
         self.parts = jit(program(body))
         self.whole = self.parts if PLAIN or not on_cpu else jit(program(in_one_piece(body)))
@@ -97,16 +101,19 @@ def _kind(arguments: Any) -> Any:
 
 
 @cache
-def wide_vectors() -> dict[str, Any] | None:
-    """The option that makes XLA use the widest vectors of a CPU, or None where XLA does not know it (any more)."""
-    try:
-        cpu = jax.sharding.SingleDeviceSharding(jax.local_devices(backend="cpu")[0])
-        shape = jax.ShapeDtypeStruct((), "int32", sharding=cpu)
-        jax.jit(lambda x: x, compiler_options=_WIDE).lower(shape).compile()
-    except RuntimeError as error:  # XLA's own errors are of this kind
-        slow_path("vectors of AVX-512", f"XLA does not know the option {next(iter(_WIDE))}", error)
-        return None
-    return dict(_WIDE)
+def known_options() -> dict[str, Any]:
+    """The compiler options for a CPU, without those that XLA does not know (any more)."""
+    cpu = jax.sharding.SingleDeviceSharding(jax.local_devices(backend="cpu")[0])
+    shape = jax.ShapeDtypeStruct((), "int32", sharding=cpu)
+    known = {}
+    for name, value in _OPTIONS.items():
+        try:
+            jax.jit(lambda x: x, compiler_options={name: value}).lower(shape).compile()
+        except RuntimeError as error:  # XLA's own errors are of this kind
+            slow_path("options of XLA", f"XLA does not know {name}", error)
+        else:
+            known[name] = value
+    return known
 
 
 def in_one_piece(function: Callable[..., Any]) -> Callable[..., Any]:

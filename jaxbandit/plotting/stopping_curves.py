@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from jaxbandit import bounds
-from jaxbandit.arguments import has
+from jaxbandit.arguments import has, number
 from jaxbandit.metrics.stopping_times import ends_of
 from jaxbandit.plotting.common import axes_of, curves_of, finish, scenario_of
 from jaxbandit.plotting.ticks import decades
@@ -41,13 +41,14 @@ def plot_stopping(
       ax: drawn on; by default the current axes if nothing is on them, else those of a new figure.
 
     Raises:
-      ValueError: there is no such label or variant, the runs do not end when their policy stops, or there is no bound
-        for the arms.
+      ValueError: there is no such label or variant, the runs do not end when their policy stops, delta is out
+        of range, or there is no bound for the arms.
     """
     scenario = scenario_of(result, scenario)
     curves = curves_of(result, labels, scenario, variant, lambda of, label: ends_of(of, label)[..., None])
     if arms is not None:
         has("arms", arms, "an environment", "reward", "means")
+    delta = number("delta", delta, 0, 0.5, above=True)
     least = None if arms is None else float(bounds.identification(arms).at_least(delta))
     ax, last = axes_of(ax), int(result.times[-1])
     for name, ends, style in curves:
@@ -56,7 +57,7 @@ def plot_stopping(
         at = np.concatenate([[1], rounds, [last] if len(rounds) < len(ends) else []])
         ax.step(at, np.concatenate([share, share[-1:]])[: len(at)], where="post", **style, label=name)
     if least is not None:
-        ax.axvline(least, color="black", linestyle="--", linewidth=1.2, label=f"least mean for delta {float(delta):g}")
+        ax.axvline(least, color="black", linestyle="--", linewidth=1.2, label=f"least mean for delta {delta:g}")
     decades(ax, "x")
     ax.set_ylim(0, 1.02)
     ax.set_xlabel("round t")

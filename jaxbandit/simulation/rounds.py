@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -102,7 +103,7 @@ def _seeing(policy: Policy, keys: RunKeys) -> Policy:
 
 
 def play_round(
-    environment: Environment, policy: Policy, keys: RunKeys, carry: Carry, t: Array, plays: int = 1
+    environment: Environment, policy: Policy, keys: RunKeys, carry: Carry, t: Array, plays: int = 1, keep: bool = True
 ) -> Carry:
     """One round of one run: score the arms, play the best, update the policy, count.
 
@@ -111,6 +112,7 @@ def play_round(
     Args:
       t: the round, from 1.
       plays: M, arms played in the round.
+      keep: False to let states of a stopped run change: large ones take longer to keep than the round.
     """
     policy = _seeing(policy, keys)
     scores, kept = policy.scores(jax.random.fold_in(keys.policy, t), carry.policy, t)
@@ -139,7 +141,7 @@ def play_round(
         return Carry(environment_state, policy_state, visits, first_nan, dynamic)
     stopped = stopping.after_round(policy, policy_state, keys.order, t)
     following = Carry(environment_state, policy_state, visits, first_nan, dynamic, stopped)
-    unchanged: Carry = stopping.frozen(carry.stopped, carry, following)
+    unchanged: Carry = stopping.frozen(carry, following, keep)
     return unchanged
 
 
@@ -170,6 +172,8 @@ def play_chunk(
 ) -> tuple[Carry, Array, dict[str, Any]]:
     """`length` rounds of many runs, from round `first` on: a scan over the recorded times.
 
+    The states of a run that has stopped stand still only where they are recorded.
+
     Args:
       keys, carry: of many runs, leaves with the runs last.
       first: number of the first round, from 1.
@@ -184,11 +188,11 @@ def play_chunk(
       and of the recorders, [N, .., R].
     """
     last = first + length - 1
+    looked_at = bool(recorders) or members.records(environment) is not None
 
     def round_of_all(t: Array, carry: Carry) -> Carry:
-        following: Carry = over_runs(lambda keys, carry: play_round(environment, policy, keys, carry, t, plays))(
-            keys, carry
-        )
+        one = partial(play_round, environment, policy, t=t, plays=plays, keep=looked_at)
+        following: Carry = over_runs(lambda keys, carry: one(keys, carry))(keys, carry)
         return following
 
     def rounds_of_all(done: Array, stop: Array, carry: Carry) -> Carry:
@@ -213,7 +217,7 @@ def play_chunk(
         return (carry, stop), jax.tree.map(lambda leaf: jnp.where(due, leaf, jnp.zeros_like(leaf)), records)
 
     def of_all(t: Array, carry: Carry) -> dict[str, Any]:
-        if not recorders and carry.dynamic is None and carry.stopped is None and members.records(environment) is None:
+        if not looked_at and carry.dynamic is None and carry.stopped is None:
             return {}
         record: dict[str, Any] = over_runs(
             lambda keys, carry: recorded(environment, policy, keys, carry, t, recorders or {})

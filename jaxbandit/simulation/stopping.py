@@ -50,9 +50,11 @@ def after_round(policy: Policy, state: State, order: Array | None, t: Array) -> 
     return Stopped(jnp.where(stop, t, 0), jnp.where(stop, answer if order is None else order[answer], -1))
 
 
-def frozen(stopped: Stopped, before: Any, after: Any) -> Any:
-    """The carry after a round: that before it in a run that has stopped."""
-    return jax.tree.map(lambda old, new: jnp.where(stopped.round > 0, old, new), before, after)
+def frozen(before: Any, after: Any, states: bool = True) -> Any:
+    """The carry after a round: that before it in a run that had stopped; with its `states`, or all else."""
+    if not states:
+        before = before._replace(environment=after.environment, policy=after.policy)
+    return jax.tree.map(lambda old, new: jnp.where(before.stopped.round > 0, old, new), before, after)
 
 
 def any_goes_on(stopped: Any) -> Array:

@@ -18,9 +18,11 @@ from jaxbandit.policies.identify.evidence import Evidence, of_chains
 from jaxbandit.policies.identify.glr_rules import check_rewards
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.memory import Transitions, no_transitions
+from jaxbandit.selection import top_arms
 
 WORDS = 8  # of 32 moves each that may wait for a block
 LEAST = 1e-7  # probability of a move, where rounding errors would make it 0
+EVERY = 4  # rounds from one bet to the next; a block has at least as many moves, so that none waits for long
 PRIOR = 5  # moves of either kind added to those of each state
 
 
@@ -95,21 +97,32 @@ class Betting(NamedTuple):
       wealth: [K, 2, G - 1], the logarithms of the wealths against a mean of at most, and of at least, each of the grid.
       largest: [K, 2, G - 1], the largest that each has been; if joint [2, G], for each arm and cell the largest that
         its wealth against the cell's upper end and the other arm's against the lower end have been together.
+      leader: int32, the arm with the largest estimated mean after the last bet.
+      least: [K], the logarithm of the leader's and each arm's largest wealths together, in the cell where it is least.
     """
 
     transitions: Transitions
     waiting: Waiting
     wealth: Array
     largest: Array
+    leader: Array
+    least: Array
 
     def counted(self, feedback: Feedback) -> Betting:
-        """The memory after a round: its move waits, and what is complete is bet on."""
+        """The memory after a round: its move waits, and in every fourth round a complete block is bet on."""
         transitions = self.transitions.counted(feedback)
-        waiting = self.waiting.joined(feedback, transitions.reward)
-        block, joint = waiting.next_block(), self.largest.ndim == 2
-        played = jnp.arange(self.wealth.shape[0]) == feedback.arms[0]
-        done = block.complete & (block.complete.all() if joint else played)
-        leaves, sizes, counts = (computed_once(field if joint else _of(played, field)[None]) for field in block[1:])
+        memory = self._replace(transitions=transitions, waiting=self.waiting.joined(feedback, transitions.reward))
+        # A loop of one turn or none, the same for all runs: a choice would compute the bet in every round.
+        turns = jnp.where(feedback.t % EVERY == 0, 1, 0)
+        after: Betting = jax.lax.fori_loop(0, turns, lambda _, memory: memory.after_bet(), memory)
+        return after
+
+    def after_bet(self) -> Betting:
+        """The memory after a bet on a complete block, of the arm with the most moves waiting; if joint, of both."""
+        block, joint = self.waiting.next_block(), self.largest.ndim == 2
+        turn = jnp.arange(len(self.wealth)) == jnp.argmax(jnp.where(block.complete, self.waiting.number.sum(1), -1))
+        done = block.complete & (block.complete.all() if joint else turn)
+        leaves, sizes, counts = (computed_once(field if joint else _of(turn, field)[None]) for field in block[1:])
         mean, rest = grid_of(self.wealth.shape[-1] + 1)
         gain = jax.vmap(gains, in_axes=(0, 0, 0, None, None))(leaves, sizes, counts, mean, rest)
         share = computed_once(share_of(leaves))[:, None]
@@ -117,7 +130,12 @@ class Betting(NamedTuple):
         bets = computed_once(jnp.where(sides, gain[:, None], 0))  # a product, as vectors do it faster than a choice
         wealth = self.wealth + computed_once(done.astype(float))[:, None, None] * bets
         now = cells_of(wealth[:, 0], jnp.stack([wealth[1, 1], wealth[0, 1]])) if joint else wealth
-        return Betting(transitions, waiting.without(block, done), wealth, larger(now, self.largest))
+        largest = larger(now, self.largest)
+        leader = top_arms(chain_mean(self.transitions.counts, self.transitions.reward), 1)[0]
+        own = _of(jnp.arange(len(turn)) == leader, largest if joint else largest[:, 0])[None]
+        cells = jnp.broadcast_to(own, largest.shape) if joint else cells_of(own, largest[:, 1])
+        waiting = self.waiting.without(block, done)
+        return Betting(self.transitions, waiting, wealth, largest, leader, cells.min(axis=1))
 
 
 @pytree
@@ -135,7 +153,7 @@ class Blocks:
 
     X and Y are independent, and P(X >= x) <= 1 / x for both, so that P(X Y >= x) <= (1 + log x) / x.
     With two arms of means .556 and .421 it stops after about half the rounds of `ChainGLR`, each of which takes about
-    twenty times as long; with ten arms it was no sooner on independent plays. Wealths are kept as logarithms in
+    four times as long; with ten arms it was no sooner on independent plays. Wealths are kept as logarithms in
     float32: of 10^6 blocks the rounding errors, if they are as independent as they look, add up to about 1e-3 near the
     threshold.
 
@@ -144,7 +162,7 @@ class Blocks:
         their wealths together, whose product must reach (K - 1) / delta. It stops sooner by about a sixth.
       grid: G, from 2 to 10,000, the cells: g_i is the square of the sine of i / G of a right angle, closer near 0 and
         1, where means are known better. Arms whose means lie in one cell are not told apart.
-      moves: from 2 to 32, of a block; from 2 to 8 make little difference, and more waste fewer moves of an arm that is
+      moves: from 4 to 32, of a block; up to 8 make little difference, and more waste fewer moves of an arm that is
         almost always in one state.
 
     Raises:
@@ -167,7 +185,7 @@ class Blocks:
     def validate(self, task: Task) -> None:
         checks.truth(self, "joint")
         arguments.integer("grid", self.grid, 2, 10_000)
-        arguments.integer("moves", self.moves, 2, 32)
+        arguments.integer("moves", self.moves, EVERY, 32)
         check_rewards(self, task)
         if self.joint and len(task.reward) != 2:
             raise ValueError(f"joint: for two arms, and {task.name} has {len(task.reward)}; leave it out")
@@ -178,7 +196,8 @@ class Blocks:
         waiting = Waiting(jnp.asarray(self.moves, jnp.int32), queue, jnp.zeros((arms, 2), jnp.int32), used)
         kept: Transitions = no_transitions(reward)
         wealth = jnp.zeros((arms, 2, self.grid - 1))
-        return Betting(kept, waiting, wealth, jnp.zeros((2, self.grid)) if self.joint else wealth)
+        largest = jnp.zeros((2, self.grid)) if self.joint else wealth
+        return Betting(kept, waiting, wealth, largest, jnp.int32(0), jnp.zeros(arms))
 
     def plays(self, memory: Betting) -> Array:
         return memory.transitions.counts.sum((-1, -2))
@@ -198,12 +217,8 @@ class Blocks:
     ) -> Array:
         arms = jnp.arange(memory.wealth.shape[0])
         level = jnp.log((len(arms) - 1) / jnp.asarray(delta, float))
-        if self.joint:
-            won = jnp.min(_of(arms == leader, memory.largest)) - level
-        else:
-            own = _of(arms == leader, memory.largest[:, 0])
-            won = jnp.min(cells_of(own[None], memory.largest[:, 1]), axis=1) - needed(level)
-        return jnp.where(arms == leader, jnp.inf, won)
+        least = jnp.where(memory.leader == leader, memory.least, -jnp.inf)  # for another leader it is not known
+        return jnp.where(arms == leader, jnp.inf, least - (level if self.joint else needed(level)))
 
 
 def cells_of(below: Array, above: Array) -> Array:
