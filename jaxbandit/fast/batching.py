@@ -249,7 +249,9 @@ def _by_comparison(name: str, equation: Any, inputs: list[Value], runs: int) -> 
     many = equation.invars[1].aval.shape[:-1]
     wanted = points(name, equation.params, shape)
     is_key = jnp.issubdtype(values.dtype, jax.dtypes.prng_key)
-    compared = math.prod(shape) * (math.prod(many) if name == "gather" else 1)
+    # of whole slices that are read, one place each is compared; XLA's gather would read them number by number
+    each = shape if wanted is None or name != "gather" else shape[: len(wanted.axes)]
+    compared = math.prod(each) * (math.prod(many) if name == "gather" else 1)
     too_large = compared > comparisons.MOST_READ or (name == "scatter" and math.prod(many) > 32)
     if wanted is None or is_key or too_large or not shape or (name == "gather" and not per_run):
         return None  # for a constant table XLA's own gather is as fast

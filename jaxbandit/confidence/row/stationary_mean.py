@@ -215,8 +215,9 @@ def _eliminated(moves: Array, paid: Array) -> tuple[Array, Array]:
         row = jax.lax.dynamic_slice_in_dim(rows, k, 1, 0)
         remaining = jnp.where(column > k, row[:, :states], 0)
         row = computed_once(row / sum_of(remaining[0])[None])
-        share = computed_once(jax.lax.dynamic_slice_in_dim(rows, k, 1, 1))
-        return jnp.where(line == k, row, rows + share * row), None
+        share = computed_once(jnp.where(line == k, 1, jax.lax.dynamic_slice_in_dim(rows, k, 1, 1)))
+        # the row itself takes its place by a product, because XLA would copy it number by number
+        return rows * computed_once(jnp.where(line == k, 0.0, 1.0)) + share * row, None
 
     rows, _ = jax.lax.scan(eliminate, rows, jnp.arange(number))
     return rows[:, -2], rows[:, -1]
