@@ -53,7 +53,7 @@ IDENTIFY: dict[str, tuple[int, int, int, Policy]] = {  # arms, states, rounds, p
     "ChainGLR": (2, 2, 5_000, Identify(delta=DELTA)),
     "ChainGLR ten arms": (10, 2, 2_000, Identify(delta=DELTA)),
     "ChainGLR three states": (2, 3, 300, Identify(delta=DELTA)),
-    "Blocks": (2, 2, 300, Identify(stopping=Blocks(), delta=DELTA)),
+    "Blocks": (2, 2, 2_000, Identify(stopping=Blocks(), delta=DELTA)),
 }
 LEARNERS: dict[str, Policy] = {
     "UCRL2": jaxbandit.UCRL2(),
