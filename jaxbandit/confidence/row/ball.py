@@ -13,6 +13,7 @@ value and steep beyond. `_halley` evaluates K at that value first, and makes it 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import get_args
 
@@ -83,15 +84,20 @@ def kl_ball_max(p: ArrayLike, values: ArrayLike, radius: ArrayLike, solver: Solv
     )
     centre = row_of(p)
     maximum, row = weighted_mean_max(centre, row_of(values), each(jnp.ones_like, centre), radius, solver)
-    return maximum, array_of(row)
+    return maximum, array_of(row())
 
 
-def weighted_mean_max(p: Row, values: Row, weights: Row, radius: Array, solver: Solver = "halley") -> tuple[Array, Row]:
+def weighted_mean_max(
+    p: Row, values: Row, weights: Row, radius: Array, solver: Solver = "halley"
+) -> tuple[Array, Callable[[], Row]]:
     """The largest v = sum of q_j w_j values_j / sum of q_j w_j over KL(p || q) <= radius, and a row that reaches it.
 
     Args:
-      p, values, weights: S arrays [...] each, as is the row returned; the weights w_j positive, in any common unit.
+      p, values, weights: S arrays [...] each, as is the row; the weights w_j positive, in any common unit.
       radius, solver: as in `kl_ball_max`.
+
+    Returns:
+      the mean, and a function that returns the row, so that nobody traces and compiles it who asks for the mean alone.
     """
     if solver not in get_args(Solver):
         raise ValueError(f'solver: {solver!r} is unknown; use "halley" or "bisection"')
@@ -106,7 +112,7 @@ def weighted_mean_max(p: Row, values: Row, weights: Row, radius: Array, solver: 
     return alone(p, jnp.where(level, highest, highest - span * short)), row
 
 
-def _solve(problem: Problem, solver: Solver) -> tuple[Array, Row]:
+def _solve(problem: Problem, solver: Solver) -> tuple[Array, Callable[[], Row]]:
     """The best value less the largest mean, and a row that reaches that mean; in closed form for a unit vector p."""
     p, gap, radius = problem.p, problem.gap, problem.radius
     target, (reached, singles) = best_target(problem), within_reach(problem)
@@ -121,12 +127,15 @@ def _solve(problem: Problem, solver: Solver) -> tuple[Array, Row]:
     unit = sum_of(each(lambda a: (a > 0).astype(gap.dtype), p)) == 1
     # of a unit vector the ball holds 1 - exp(-radius) of any other state, at most: no steps are needed
     short = jnp.where(unit, gap - larger(reached, 0), target.below + target.gap / (1 + added))
-    x, gain, _, _ = placed(problem, target, added)
-    row = _row(problem, x, gain, multiplier)
-    lost, kept = exponential(radius)
-    single = each(lambda a, share: kept * a + lost * share, p, _ends(singles, p))
     moves = (gap > 0) & (radius > 0)  # else p itself is the answer, exactly
-    row = each(lambda a, b, c: jnp.where(moves, jnp.where(unit, a, b), c), single, row, p)
+
+    def row() -> Row:
+        x, gain, _, _ = placed(problem, target, added)
+        found = _row(problem, x, gain, multiplier)
+        lost, kept = exponential(radius)
+        single = each(lambda a, share: kept * a + lost * share, p, _ends(singles, p))
+        return each(lambda a, b, c: jnp.where(moves, jnp.where(unit, a, b), c), single, found, p)
+
     return jnp.where(moves, short, gap), row
 
 
@@ -149,62 +158,53 @@ def _halley(
     the mean (`asked`), and it becomes the target where the root lies below that value (`under`).
     """
     gap, radius = problem.gap, problem.radius
-    tiny = float(np.finfo(gap.dtype).tiny)
+    tiny, three = float(np.finfo(gap.dtype).tiny), len(problem.p) == 3
+    asked = (near_below > 0) & (near_weight > _HEAVIER * best.weight) & (gap > near_below)
+    there = (gap - near_below) / larger(near_below, tiny)
+    lowest = jnp.where(asked, larger(there, best.low), best.low)
 
-    def step(target: Target, added: Array, multiplier: Array) -> tuple[Tilt, Array]:
+    def aimed(under: Array) -> Target:
+        shift = jnp.where(under, near_below, 0)
+        return Target(gap - shift, jnp.where(under, near_weight, best.weight), shift, jnp.where(under, 0, lowest))
+
+    def again(n: int | Array, carry: tuple[Array, ...]) -> tuple[Array, ...]:
+        added, multiplier, under, *before = carry
+        first = asked & (n == 0)
+        target = aimed(under)
         x, gain, left, steep = placed(problem, target, added)
         tilt = nearest(problem.p, problem.weights, problem.below, x, gain, multiplier, 2)
-        if target is best:
-            tilt = tilt._replace(divergence=computed_once(tilt.divergence))  # read below, too
         speed = left * steep  # dv / dy; `slope` and `bend` are the first two derivatives of K by y
-        difference = tilt.divergence - radius
+        difference = computed_once(tilt.divergence - radius)
         slope = larger(tilt.slope * speed, 1e-18)
         bend = (tilt.curvature * speed - tilt.slope * (2 * steep - 1)) * speed
         square = slope * slope
         # Halley's step; its divisor may vanish where K bends downwards, and is kept above half of Newton's
         change = -2 * difference * slope / larger(2 * square - difference * bend, larger(square, tiny))
         change = smaller(change, 3.0)  # a longer step from where K is flat would land far beyond where it gets steep
-        grown = larger(
-            change * (1 + change * (1 / 2 + change / 6)), -0.5
-        )  # exp(change) - 1; `added` is linear in exp(y)
-        return tilt, added + (target.weight + added) * grown
-
-    asked = (near_below > 0) & (near_weight > _HEAVIER * best.weight) & (gap > near_below)
-    there = (gap - near_below) / larger(near_below, tiny)
-    added = jnp.where(asked, there, _start(reached, best))
-    tilt, proposal = step(best, added, jnp.zeros_like(gap))
-    under = asked & (tilt.divergence >= radius)
-    shift = jnp.where(under, near_below, 0)
-    low = jnp.where(under, 0, jnp.where(asked, larger(there, best.low), best.low))
-    weight = jnp.where(under, near_weight, best.weight)
-    target = Target(gap - shift, weight, shift, low)
-    # `began` and `off` are the last point and K - radius there, from which a secant is drawn
-    began, off = added, jnp.where(asked, 0, tilt.divergence - radius)
-    added = jnp.where(asked, _start(reached, target), _inside(proposal, target))
-    more = gap * (added - began) / ((1 + added) * (1 + began))  # by how much v grows, without the difference of two v
-    multiplier = jnp.where(asked, 0, tilt.multiplier if len(problem.p) == 3 else tilt.following(more))
-
-    def again(_: int, carry: tuple[Array, ...]) -> tuple[Array, ...]:
-        added, multiplier, *before = carry
-        tilt, proposal = step(target, added, multiplier)
+        # exp(change) - 1; `added` is linear in exp(y)
+        grown = larger(change * (1 + change * (1 / 2 + change / 6)), -0.5)
+        proposal = added + (target.weight + added) * grown
+        under = under | (first & (difference >= 0))
+        target = aimed(under)
+        if before:  # the last point and K - radius there, from which a secant is drawn
+            last, off = before
+            # where the best state is light and p has none of it, K bends both ways, and the steps may go to and fro
+            astray = (difference * off < 0) & (2 * jnp.abs(difference) > jnp.abs(off))
+            secant = (last * difference - added * off) / jnp.where(astray, difference - off, 1)
+            proposal = jnp.where(astray, secant, proposal)
+        following = jnp.where(first, _start(reached, target), _inside(proposal, target))
         if three:
-            return _inside(proposal, target), computed_once(tilt.multiplier)
-        last, off = before
-        difference = computed_once(tilt.divergence - radius)
-        # where the best state is light and p has none of it, K bends both ways, and Halley's steps may go to and fro
-        astray = (difference * off < 0) & (2 * jnp.abs(difference) > jnp.abs(off))
-        proposal = jnp.where(
-            astray, (last * difference - added * off) / jnp.where(astray, difference - off, 1), proposal
-        )
-        proposal = _inside(proposal, target)
-        more = gap * (proposal - added) / ((1 + proposal) * (1 + added))
-        return proposal, computed_once(tilt.following(more)), added, difference
+            return following, computed_once(tilt.multiplier), under
+        more = gap * (following - added) / ((1 + following) * (1 + added))  # by how much v grows, without cancellation
+        multiplier = jnp.where(first, 0, tilt.following(more))
+        return following, computed_once(multiplier), under, added, jnp.where(first, 0, difference)
 
-    three = len(problem.p) == 3
-    carry = (added, multiplier) if three else (added, multiplier, began, off)
-    steps = STEPS - three + (len(problem.p) > 16) + (np.finfo(gap.dtype).bits > 32)
-    added, multiplier = jax.lax.fori_loop(0, steps, again, carry)[:2]
-    return target, added, multiplier
+    nothing = jnp.zeros_like(gap)
+    begun = jnp.where(asked, there, _start(reached, best)), nothing, jnp.zeros_like(asked)
+    carry = begun if three else (*begun, nothing, nothing)
+    steps = 1 + STEPS - three + (len(problem.p) > 16) + (np.finfo(gap.dtype).bits > 32)
+    added, multiplier, under, *_ = jax.lax.fori_loop(0, steps, again, carry)
+    return aimed(under), added, multiplier
 
 
 def _bisected(problem: Problem, target: Target) -> tuple[Array, Array]:
