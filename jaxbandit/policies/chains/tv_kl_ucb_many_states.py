@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -153,17 +154,23 @@ def index(known: Summaries, radius: Array, markovian: Array, solver: Solver) -> 
       markovian: [K] bool, the arms with the index of `KLUCBMC`; the others have that of `KLUCB`.
     """
 
-    def index_of(radius: Array, row: Array, means: Array, lengths: Array, mean: Array, markovian: Array) -> Array:
-        # one solver for both: the index of `KLUCB` is that of an arm with the row (1 - mean, mean, 0, ..) whose second
-        # cycle alone pays, in cycles of one play
-        place = jnp.arange(row.shape[-1])
-        row = jnp.where(markovian, row, jnp.where(place == 0, 1 - mean, jnp.where(place == 1, mean, 0)))
-        means = jnp.where(markovian, means, jnp.where(place == 1, 1.0, 0.0))
-        lengths = jnp.where(markovian, lengths, 1)
-        return weighted_mean_max(row, means, lengths, radius, solver)[0]
-
     # with the other classification the index is another function of the radius, and old bounds do not apply
     uppers = known.uppers.forgotten(markovian != known.markovian)
     arguments = (known.row, known.means, known.lengths, known.mean, markovian)
+    index_of = partial(_index_of_one, solver=solver)
     scores, uppers = largest_upper(uppers, radius, known.mean, known.plays, index_of, arguments, TOGETHER)
     return scores, known._replace(markovian=markovian, uppers=uppers)
+
+
+@partial(jax.jit, static_argnames="solver")  # so that it is traced once, and not wherever it is called
+def _index_of_one(
+    radius: Array, row: Array, means: Array, lengths: Array, mean: Array, markovian: Array, solver: Solver
+) -> Array:
+    """The index of one arm."""
+    # one solver for both: the index of `KLUCB` is that of an arm with the row (1 - mean, mean, 0, ..) whose second
+    # cycle alone pays, in cycles of one play
+    place = jnp.arange(row.shape[-1])
+    row = jnp.where(markovian, row, jnp.where(place == 0, 1 - mean, jnp.where(place == 1, mean, 0)))
+    means = jnp.where(markovian, means, jnp.where(place == 1, 1.0, 0.0))
+    lengths = jnp.where(markovian, lengths, 1)
+    return weighted_mean_max(row, means, lengths, radius, solver)[0]

@@ -48,7 +48,8 @@ class Uppers(NamedTuple):
 
 def no_uppers(arms: int) -> Uppers:
     """The bounds before the first round."""
-    return Uppers(jnp.full(arms, -1.0), jnp.full(arms, -1.0), jnp.int32(0), jnp.int32(0))
+    none = -jnp.ones(arms)
+    return Uppers(none, none, jnp.int32(0), jnp.int32(0))
 
 
 def largest_upper(
