@@ -8,7 +8,9 @@ for each of these states (`goals`).
 from __future__ import annotations
 
 from functools import reduce
+from typing import Any
 
+import jax
 import jax.numpy as jnp
 from jax import Array
 
@@ -46,18 +48,25 @@ def starting_point(n: Row, paid: Array, mean: Array | None, goal: Array, high: A
     def odds(a: Array) -> Array:
         return larger(a - bottom, TINY) / larger(goal - a, 1e-7)
 
-    factor = jnp.ones_like(goal)
-    corrections = 0 if mean is None else _CORRECTIONS
-    for turn in range(corrections + 1):
+    def corrected(_: Array, before: tuple[Any, ...]) -> tuple[Any, ...]:
+        """One turn: the chain for a factor, and the next factor."""
+        factor = before[0]
         prior = beside(n, PRIOR * smaller(factor, 1.0)[None])
-        first = each(lambda a, prior=prior: jnp.where(a > 0, a, prior), n)
+        first = each(lambda a: jnp.where(a > 0, a, prior), n)
         leaving = sum_of(each(lambda a, here: jnp.where(here, 0, a), first, same))
         more = leaving * beside(n, larger(factor, 1.0)[None] - 1)
-        counts = each(lambda a, here, more=more: a + jnp.where(here, more, 0), first, there)
+        counts = each(lambda a, here: a + jnp.where(here, more, 0), first, there)
         q, now, value = chain_of(counts, paid)
-        if mean is not None and turn < corrections:
+        if mean is not None:
             # the odds of the mean between bottom and goal grow about in proportion to the factor
             factor = larger(smaller(factor * odds(mean) / odds(now), 1e9), _LEAST_PRIOR)
+        return factor, counts, q, now, value
+
+    # a loop, so that a turn is compiled once; what it begins with does not count but for the factor
+    none = each(jnp.zeros_like, n)
+    begin = jnp.ones_like(goal), none, none, jnp.zeros_like(goal), jnp.zeros_like(paid)
+    turns = 1 if mean is None else 1 + _CORRECTIONS
+    _, counts, q, now, value = jax.lax.fori_loop(0, turns, corrected, begin)
     mean = now if mean is None else mean
     whole = sum_of(counts)
     # with weights 0 every slack is the total, and q slack is the count: the first equation holds at the start
