@@ -15,6 +15,7 @@ from jaxbandit.policies.chains.upper_on_demand import GIVEN_AWAY
 from jaxbandit.policies.parts.memory import ChainMemory
 
 NEVER = 1e29  # J is at least this where no chain of the class has so large a mean
+OF_THREE, OF_DOUBLES = 48, 16  # arms that are searched at a time: in float32 where there are three states and no gap
 INSIDE = 1 - 1e-4  # of the range that a class allows; closer to its edge rounding would decide, and J is searched for
 
 
@@ -55,7 +56,8 @@ class Bounds(NamedTuple):
         needed = candidate & (chain.mean < best) & (mean != best) & (lower <= least)
         of_all = (jnp.broadcast_to(number, mean.shape) for number in (best, least))
         arguments = (counts, reward, chain, gap, log_cycles, *of_all)
-        return Bounds(*where_needed(needed, _bounds_of, arguments, (mean, ratio, lower)))
+        together = OF_THREE if gap is None and reward.shape[1] == 3 else OF_DOUBLES
+        return Bounds(*where_needed(needed, _bounds_of, arguments, (mean, ratio, lower), together))
 
 
 def no_bounds(arms: int) -> Bounds:
