@@ -24,7 +24,7 @@ _IN_ONE_PIECE = frozenset(
 )
 _OPTIONS = {
     "xla_cpu_prefer_vector_width": 512,  # by default LLVM uses half the width of AVX-512
-    # What XLA leaves to the library YNNPACK, which has threads of its own: nothing, as it takes longer to reduce.
+    # XLA leaves no reductions to the library YNNPACK, which starts threads for them and takes longer.
     "xla_cpu_experimental_ynn_fusion_type": "",
 }
 

@@ -97,7 +97,7 @@ def weighted_mean_max(
       radius, solver: as in `kl_ball_max`.
 
     Returns:
-      the mean, and a function that returns the row, so that nobody traces and compiles it who asks for the mean alone.
+      the mean, and a function that returns the row: what needs the mean alone does not compile the row.
     """
     if solver not in get_args(Solver):
         raise ValueError(f'solver: {solver!r} is unknown; use "halley" or "bisection"')
@@ -131,10 +131,10 @@ def _solve(problem: Problem, solver: Solver) -> tuple[Array, Callable[[], Row]]:
 
     def row() -> Row:
         x, gain, _, _ = placed(problem, target, added)
-        found = _row(problem, x, gain, multiplier)
+        usual = _row(problem, x, gain, multiplier)
         lost, kept = exponential(radius)
         single = each(lambda a, share: kept * a + lost * share, p, _ends(singles, p))
-        return each(lambda a, b, c: jnp.where(moves, jnp.where(unit, a, b), c), single, found, p)
+        return each(lambda a, b, c: jnp.where(moves, jnp.where(unit, a, b), c), single, usual, p)
 
     return jnp.where(moves, short, gap), row
 

@@ -187,5 +187,5 @@ def _root_from(p: Row, r: Row, z: Array, moves: int) -> Array:
         return computed_once(smaller(larger(delta - change, held), 1))
 
     delta = computed_once(smaller(larger(1 - z * unit, held), 1))
-    root: Array = 1 - jax.lax.fori_loop(0, moves, lambda _, delta: step(delta), delta, unroll=False)
+    root: Array = 1 - jax.lax.fori_loop(0, moves, lambda _, delta: step(delta), delta)
     return jnp.where(root < unit, root * inverse_unit, 1)

@@ -142,12 +142,12 @@ class Betting(NamedTuple):
 class Blocks:
     """Stops when bets on blocks of moves against every common mean have won; exact for chains with two states.
 
-    A block is of so many moves of an arm out of either state, in their order. Against {mean <= m}, or {mean >= m}, an
-    arm bets with the ratio p_a(block) / p_q(block), where a is the estimate from the arm's earlier blocks and q the
-    chain with the mean m that is nearest to it, with the block's moves as weights; it does not bet while the estimate
-    agrees. The expected ratio is at most 1 for every chain of the half-plane, whatever is played and until when. With
-    X and Y the largest wealth so far of the leader against {mean <= g_i} and of another arm against
-    {mean >= g_(i-1)}, it stops when in each cell of the grid g and for each other arm
+    A block is of so many moves of an arm out of either state, in their order; every fourth round has a bet. Against
+    {mean <= m}, or {mean >= m}, an arm bets with the ratio p_a(block) / p_q(block), where a is the estimate from the
+    arm's earlier blocks and q the chain with the mean m that is nearest to it, with the block's moves as weights; it
+    does not bet while the estimate agrees. The expected ratio is at most 1 for every chain of the half-plane, whatever
+    is played and until when. With X and Y the largest wealth so far of the leader against {mean <= g_i} and of another
+    arm against {mean >= g_(i-1)}, it stops when in each cell of the grid g and for each other arm
 
         log(X Y) >= y,  the solution of y - log(1 + y) = log((K - 1) / delta):
 
