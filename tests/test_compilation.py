@@ -100,12 +100,14 @@ print(result.visits["p"].sum((-1, -2)).ravel().tolist())
 
 def test_an_xla_that_does_not_know_an_option_is_not_asked_for_it(monkeypatch):
     compilation.known_options.cache_clear()
-    every = compilation.known_options()
-    assert every == compilation._OPTIONS and len(every) == 2
-    monkeypatch.setattr(compilation, "_OPTIONS", {"xla_cpu_no_such_option": 1} | every)
+    known = compilation.known_options()
+    assert known["xla_cpu_prefer_vector_width"] == 512
+    monkeypatch.setattr(compilation, "_OPTIONS", {"xla_cpu_no_such_option": 1, "xla_cpu_nor_this_one": ""} | known)
+    monkeypatch.setattr(compilation, "_WIDTH", "xla_cpu_no_such_option")
     compilation.known_options.cache_clear()
-    with pytest.warns(SlowPathWarning, match="^options of XLA: .*xla_cpu_no_such_option"):
-        assert compilation.known_options() == every
+    with pytest.warns(SlowPathWarning, match="^vectors of AVX-512: .*xla_cpu_no_such_option") as warned:
+        assert compilation.known_options() == known
+    assert len(warned) == 1
     monkeypatch.undo()
     compilation.known_options.cache_clear()
 

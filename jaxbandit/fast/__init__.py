@@ -17,7 +17,7 @@ rounds take longer, a `SlowPathWarning` says so, once in a process:
 | that the rule of a `jax.custom_batching.custom_vmap` stands in its equation's `rule`, wrapped once | `batching`, `on_demand` | IMED-MC with three states three times as fast or more | `where_needed` goes through `jax.vmap`, which computes every entry |
 | that a program marked so compiles | `compilation.Compiled` | as above | whatever error XLA raises for the marked program, the program without marks is tried |
 | that a call reuses what `lower(...).compile()` has compiled before | `compilation.Compiled.ahead` | policies are compiled side by side | each is compiled again at its call, one after the other |
-| the compiler options `xla_cpu_prefer_vector_width` and `xla_cpu_experimental_ynn_fusion_type` | `compilation.known_options` | AVX-512: a tenth; reductions outside of a library that XLA calls: `Blocks` 3.5 times, 100 arms 1.1 times as fast | a small program is compiled with each of them first; one that XLA rejects is left out |
+| the compiler options `xla_cpu_prefer_vector_width` and `xla_cpu_experimental_ynn_fusion_type` | `compilation.known_options` | AVX-512: a tenth; reductions outside of a library that XLA calls: `Blocks` 3.5 times, 100 arms 1.1 times as fast | a small program is compiled with each of them first; one that XLA rejects is left out; the second without a warning, as an XLA that does not know it has no such library |
 | float32 as IEEE bits | `elementary` | KL-UCB 1.2 times as fast | cannot go away |
 
 Outside of this room the library relies on one undocumented interface, and not for speed: the text of a jaxpr

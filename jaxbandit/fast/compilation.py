@@ -22,9 +22,11 @@ _IN_ONE_PIECE = frozenset(
     "random_bits random_fold_in random_split random_unwrap random_wrap reshape rev scan slice split squeeze stack "
     "threefry2x32 transpose unstack while".split()
 )
+_WIDTH = "xla_cpu_prefer_vector_width"
 _OPTIONS = {
-    "xla_cpu_prefer_vector_width": 512,  # by default LLVM uses half the width of AVX-512
-    # XLA leaves no reductions to the library YNNPACK, which starts threads for them and takes longer.
+    _WIDTH: 512,  # by default LLVM uses half the width of AVX-512
+    # XLA leaves no reductions to the library YNNPACK, which starts threads for them and takes longer. An XLA that does
+    # not know the option does not use the library.
     "xla_cpu_experimental_ynn_fusion_type": "",
 }
 
@@ -110,7 +112,8 @@ def known_options() -> dict[str, Any]:
         try:
             jax.jit(lambda x: x, compiler_options={name: value}).lower(shape).compile()
         except RuntimeError as error:  # XLA's own errors are of this kind
-            slow_path("options of XLA", f"XLA does not know {name}", error)
+            if name == _WIDTH:
+                slow_path("vectors of AVX-512", f"XLA does not know the option {name}", error)
         else:
             known[name] = value
     return known
