@@ -112,7 +112,7 @@ def play_round(
     Args:
       t: the round, from 1.
       plays: M, arms played in the round.
-      keep: False to let states of a stopped run change: large ones take longer to keep than the round.
+      keep: False to let the states of a stopped run change: large ones take longer to keep than the round.
     """
     policy = _seeing(policy, keys)
     scores, kept = policy.scores(jax.random.fold_in(keys.policy, t), carry.policy, t)

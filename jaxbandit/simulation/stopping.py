@@ -51,7 +51,11 @@ def after_round(policy: Policy, state: State, order: Array | None, t: Array) -> 
 
 
 def frozen(before: Any, after: Any, states: bool = True) -> Any:
-    """The carry after a round: that before it in a run that had stopped; with its `states`, or all else."""
+    """The carry after a round, and that before it in a run that had stopped.
+
+    Args:
+      states: False to leave out the states of the environment and the policy, which are then those after the round.
+    """
     if not states:
         before = before._replace(environment=after.environment, policy=after.policy)
     return jax.tree.map(lambda old, new: jnp.where(before.stopped.round > 0, old, new), before, after)

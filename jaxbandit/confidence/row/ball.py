@@ -167,7 +167,7 @@ def _halley(
         shift = jnp.where(under, near_below, 0)
         return Target(gap - shift, jnp.where(under, near_weight, best.weight), shift, jnp.where(under, 0, lowest))
 
-    def again(n: int | Array, carry: tuple[Array, ...]) -> tuple[Array, ...]:
+    def again(n: Array, carry: tuple[Array, ...]) -> tuple[Array, ...]:
         added, multiplier, under, *before = carry
         first = asked & (n == 0)
         target = aimed(under)

@@ -152,8 +152,8 @@ class Blocks:
         log(X Y) >= y,  the solution of y - log(1 + y) = log((K - 1) / delta):
 
     X and Y are independent, and P(X >= x) <= 1 / x for both, so that P(X Y >= x) <= (1 + log x) / x.
-    With two arms of means .556 and .421 it stops after about half the rounds of `ChainGLR`, each of which takes about
-    four times as long; with ten arms it was no sooner on independent plays. Wealths are kept as logarithms in
+    With two arms of means .556 and .421 it stops after about half the rounds of `ChainGLR`, each of which takes
+    four to eight times as long; with ten arms it was no sooner on independent plays. Wealths are kept as logarithms in
     float32: of 10^6 blocks the rounding errors, if they are as independent as they look, add up to about 1e-3 near the
     threshold.
 

@@ -48,7 +48,7 @@ class Identify:
       sampling: `TopTwo()`, the default, `TrackAndStop()`, `SuccessiveElimination()`, `LUCB()`, `RoundRobin()`, or any
         policy.
       stopping: `ChainGLR()`, the default, for Markov arms and independent ones; `Blocks()`, for the same arms, stops
-        after about half the rounds with two arms, each of which takes about four times as long; `BernoulliGLR()` and
+        after about half the rounds with two arms, each of which takes four to eight times as long; `BernoulliGLR()` and
         `FamilyGLR(..)`, for independent rewards alone; `Budget(rounds)`, after a number of rounds.
       delta: in (0, 1), the probability of an error that is accepted.
 
