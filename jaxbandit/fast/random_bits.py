@@ -10,7 +10,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jax.extend.random import threefry_2x32
 from jax.typing import ArrayLike
 
 from jaxbandit.fast.slow_paths import PLAIN, slow_path
@@ -58,6 +57,8 @@ _traced = jax.jit(_block)  # so that its hundred operations are traced once for 
 
 @jnp.vectorize
 def _by_jax(high: Array, low: Array, first: Array, second: Array) -> tuple[Array, Array]:
+    from jax.extend.random import threefry_2x32  # imports Pallas: a tenth of the time of `import jaxbandit`
+
     x, y = threefry_2x32(jnp.stack([high, low]), jnp.stack([first, second]))
     return x, y
 
