@@ -10,6 +10,7 @@ from jaxbandit import IMEDMC, KLUCBMC, TVKLUCB, atlas, metrics, simulate
 from jaxbandit.base import total
 from jaxbandit.confidence.chain import likeliest_chain, ratio_to, spread_of_values
 from jaxbandit.fast import over_runs, where_needed
+from jaxbandit.policies.chains import tv_kl_ucb_many_states as many_states
 from jaxbandit.policies.chains.imed_mc_on_demand import cycles
 from jaxbandit.policies.chains.upper_on_demand import no_uppers
 from jaxbandit.policies.parts.leaders import least_index
@@ -160,4 +161,18 @@ def test_upper_bounds_play_the_arms_of_the_full_index(late, name):
     arms = jaxbandit.markov(rows, np.array([[0, 0.3, 0.7, 1.0]] * 5 + [[1, 1, 1, 0.9]]))
     policies = {"on demand": FEW_ROUNDS[name], "anew": Anew(FEW_ROUNDS[name])}
     result = simulate(arms, policies, runs=64, horizon=1500, times=[30, 300, 1500], shuffle=True, **late)
+    np.testing.assert_array_equal(result.visits["on demand"], result.visits["anew"])
+
+
+@pytest.mark.parametrize("late", [{}, {"delay": 3}], ids=["at-once", "delay"])
+def test_bounds_on_the_mean_play_the_arms_of_the_full_index(late):
+    """The same with as many states as bounds on the mean are for, of arms that tie, are slow, or are i.i.d."""
+    states = many_states.BOUNDED_FROM
+    random = np.random.default_rng(1)
+    rows = random.dirichlet(np.ones(states), (5, states))
+    rows[1], rows[3] = rows[0], rows[2, 0]
+    rows[4] = 0.98 * np.eye(states) + 0.02 / states
+    arms = jaxbandit.markov(rows, np.linspace(0, 1, states))
+    policies = {"on demand": TVKLUCB(), "anew": Anew(TVKLUCB())}
+    result = simulate(arms, policies, runs=64, horizon=1000, times=[30, 300, 1000], shuffle=True, **late)
     np.testing.assert_array_equal(result.visits["on demand"], result.visits["anew"])

@@ -124,6 +124,9 @@ def _collected(function: Callable[..., Any], together: int, needed: Array, argum
         here = numbers == first[None, None]
 
         def put(old: Array, new: Array) -> Array:
+            if lanes == 1:  # one place, which is written where it is
+                at: list[Any] = [entry[0], *[0] * (old.ndim - 3), run[0], 0]
+                return jax.lax.dynamic_update_slice(old, new[None, ..., None, :], at)
             where = here.reshape(entries, *[1] * (old.ndim - 3), across, lanes)
             return jnp.where(where, new[None, ..., None, :], old)
 

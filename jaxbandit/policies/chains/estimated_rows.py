@@ -20,14 +20,16 @@ def estimates(counts: Array, unvisited: ArrayLike) -> Array:
     >>> estimates(jnp.array([[[3, 1], [0, 0]]]), 1.0).tolist()
     [[[0.75, 0.25], [1.0, 0.0]]]
     """
+    departures = total(counts)
+    if counts.shape[-1] > MOST_LISTED:
+        departures = computed_once(departures.astype(float))
+    every = jnp.broadcast_to(jnp.arange(counts.shape[-1]), departures.shape)
+    return estimated_row(counts, departures, every, unvisited)
+
+
+def estimated_row(counts: Array, departures: Array, state: Array, unvisited: ArrayLike) -> Array:
+    """Rows [..., S] from transition counts [..., S] out of `state` [...], which was left `departures` times."""
     states = counts.shape[-1]
-    departures = left(counts)
-    same = jnp.eye(states, dtype=bool)
+    same = jnp.arange(states).reshape(*[1] * state.ndim, -1) == state[..., None]
     prior = jnp.where(same, 1 - unvisited, unvisited / (states - 1))
     return jnp.where((departures == 0)[..., None], prior, ratio(counts, departures[..., None]))
-
-
-def left(counts: Array) -> Array:
-    """How often each state was left, [K, S]; with more than three states as floats, computed once."""
-    departures = total(counts)
-    return departures if counts.shape[-1] <= MOST_LISTED else computed_once(departures.astype(float))

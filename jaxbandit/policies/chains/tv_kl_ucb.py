@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import jax.numpy as jnp
 from jax import Array
@@ -15,6 +15,7 @@ from jaxbandit.divergences import Distance, farthest, log_p_value, threshold
 from jaxbandit.fast import computed_once
 from jaxbandit.policies.chains import tv_kl_ucb_many_states as many_states
 from jaxbandit.policies.chains.estimated_rows import estimates
+from jaxbandit.policies.chains.kept_pair import exceeds
 from jaxbandit.policies.chains.tv_kl_ucb_many_states import Summaries
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.exploration import Clock, level
@@ -181,8 +182,9 @@ class TVKLUCB:
         limit = threshold(elapsed, self.exponent, self.scale)
         if known is not None:
             limit = jnp.broadcast_to(limit, known.plays.shape)
-            markovian, known = many_states.judged(known, seen.counts, limit, self.unvisited, self.distance)
-            return markovian, Estimated(seen, known)
+            pair: Any = known.pair  # KL-UCB-MC alone has none, and it classifies no arm
+            markovian, pair = exceeds(pair, seen.counts, limit, self.unvisited, self.distance)
+            return markovian, Estimated(seen, known._replace(pair=pair))
         rows = estimates(seen.counts, self.unvisited)
         if self.distance == "total_variation" and rows.shape[-1] == 2:
             distance = jnp.abs(rows[:, 0, 1] + rows[:, 1, 0] - 1)  # the total variation, in fewer operations
@@ -210,7 +212,7 @@ def _updated(policy: KLUCBMC | TVKLUCB, state: Estimated, feedback: Feedback, di
     """The state after a round, of a policy with this distance between rows, or without one."""
     seen, known = state.seen.counted(feedback), state.known
     if known is not None:
-        known = many_states.renewed(known, seen, feedback, policy.unvisited, distance)
+        known = many_states.renewed(known, state.seen.states, seen, feedback, policy.unvisited, distance)
     return Estimated(seen, known)
 
 
@@ -232,7 +234,7 @@ def transition_index(
     radius = level(remembered(policy.memory, t), policy.exploration) / positive(samples)
     radius = jnp.where(samples == 0, jnp.inf, radius)  # also if the level is 0, which is possible in round 2
     if known is not None:
-        scores, known = many_states.index(known, radius, markovian, policy.solver)
+        scores, known = many_states.index(known, seen, radius, markovian, policy.unvisited, policy.solver)
         return scores, Estimated(seen, known)
     of_few = _of_two_states if seen.counts.shape[1] == 2 else _of_three_states
     index = of_few(estimates(seen.counts, policy.unvisited), mean, seen, radius, markovian, policy.solver)
