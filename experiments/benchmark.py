@@ -65,7 +65,7 @@ AXES = {
     "policy": tuple(POLICIES),
     "runs": (1, 100, 1000, 10_000, 100_000),
     "arms": (2, 5, 20, 100),
-    "states": (2, 3, 8),
+    "states": (2, 3, 8, 32),
     "horizon": (10_000, 100_000, 1_000_000),
     "scenarios": (1, 4, 16),
     "variants": (1, 4, 16),

@@ -36,6 +36,7 @@ Some choices that are made for speed cannot be separated from what they compute.
 | a loop of one turn or none, which keeps the runs last, and whose turn's number, 0, keeps XLA from computing it in every round | `policies.restless.observed_arms` | a choice, `jax.lax.cond`, with which rounds of `PosteriorWhittle` take 1.6 and of `UCWhittle` 3.6 times as long |
 | half the steps for a policy with three states | `confidence.chain.likelihood.ratio_to(quick=True)` | all steps |
 | three computations of one index, for two, three and more states; what follows from counts alone is kept in the state | `policies.chains.tv_kl_ucb` | the computation for more states, from the counts |
+| with 16 and more states the arm played last is played again by a lower bound on its mean; with fewer its index is computed | `policies.chains.tv_kl_ucb_many_states`, `policies.chains.mean_lower_bound` | its index in every round |
 | one arm at a time, so that its numbers stay in the fastest cache | `policies.imed_mc`, `policies.chains.tv_kl_ucb` | all arms at once |
 | arms compared one by one | `selection` | `jax.lax.top_k` |
 | runs cut into tiles and blocks that stay in a cache, an axis of size 1 removed | `simulation.plan`, `simulation.tiles` | one program for all runs |

@@ -32,7 +32,8 @@ def where_needed(
       arguments: a tuple of pytrees whose leaves have the entries as their first axis, [N, ...].
       otherwise: a pytree like the one that the function returns, leaves [N, ...].
       together: how many entries are computed at a time. More are better where an entry has many numbers of its own,
-        because XLA does not loop over a few lanes, but writes the code out for each, which is slower.
+        because XLA does not loop over a few lanes, but writes the code out for each, which is slower. With 1 it loops
+        over the numbers of the entry, which is fastest where few entries have a flag.
 
     Raises:
       ValueError: `otherwise` is another kind of pytree than what the function returns.
