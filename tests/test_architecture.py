@@ -83,7 +83,7 @@ BELOW = {
     for room, _, files in (
         line.partition(":")
         for line in """\
-fast: extremes slow_paths random_bits jaxprs elementary comparisons batching on_demand compilation
+fast: extremes slow_paths target random_bits jaxprs elementary comparisons batching on_demand compilation
 indices: index_arguments elimination beta_priors start value subsidy relaxed record_rounds mixture
 decision_processes: evaluation best discounting reaching
 confidence: bernoulli family row chain

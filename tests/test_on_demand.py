@@ -1,5 +1,7 @@
 """What is computed only where it is needed: any flags, bits that no neighbour changes, the arms of the full index."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,6 +12,7 @@ from jaxbandit import IMEDMC, KLUCBMC, TVKLUCB, atlas, metrics, simulate
 from jaxbandit.base import total
 from jaxbandit.confidence.chain import likeliest_chain, ratio_to, spread_of_values
 from jaxbandit.fast import over_runs, where_needed
+from jaxbandit.fast.target import traced_for
 from jaxbandit.policies.chains import tv_kl_ucb_many_states as many_states
 from jaxbandit.policies.chains.imed_mc_on_demand import cycles
 from jaxbandit.policies.chains.upper_on_demand import no_uppers
@@ -33,20 +36,21 @@ def given(runs, share, seed=0):
     return jnp.asarray(needed), *jax.tree.map(lambda leaf: jnp.asarray(leaf, float), (values, scale, otherwise))
 
 
-@jax.jit
-def of_runs(needed, values, scale, otherwise):
+@partial(jax.jit, static_argnames=("together", "on_cpu"))
+def of_runs(needed, values, scale, otherwise, together=16, on_cpu=True):
     def one(needed, values, scale, otherwise):
-        return where_needed(needed, dear, (values, scale), otherwise)
+        return where_needed(needed, dear, (values, scale), otherwise, together)
 
-    return over_runs(one)(needed, values, scale, otherwise)
+    return traced_for(on_cpu, over_runs(one))(needed, values, scale, otherwise)
 
 
 @pytest.mark.parametrize("runs", [1, 7, 16, 33])
 @pytest.mark.parametrize("share", [0.0, 0.05, 0.5, 1.0])
-def test_any_flags(runs, share):
+@pytest.mark.parametrize("how", [{}, {"together": 1}, {"on_cpu": False}], ids=["some", "one", "other-device"])
+def test_any_flags(how, runs, share):
     """Against NumPy where a flag is set, to the last bit as given elsewhere."""
     needed, values, scale, otherwise = given(runs, share)
-    result = jax.tree.map(np.asarray, of_runs(needed, values, scale, otherwise))
+    result = jax.tree.map(np.asarray, of_runs(needed, values, scale, otherwise, **how))
     grown = np.asarray(values, np.float64).sum(1) * np.asarray(scale)
     for n in range(3):
         grown = grown * 1.5 + n

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 
 import jaxbandit
 from jaxbandit import ALL, simulate, two_state
-from jaxbandit.fast import PLAIN, look_up, look_up_each
+from jaxbandit.fast import PLAIN, add_one, look_up, look_up_each
 from jaxbandit.fast.batching import over_runs
+from jaxbandit.fast.target import traced_for
 
 WATCHING = ("PosteriorWhittle", "UCWhittle")
 CODE = """
@@ -109,6 +110,22 @@ def as_by_vmap(seed, mode, kind, many):
     for a, b in zip(ours, theirs, strict=True):
         assert a.dtype == b.dtype
         np.testing.assert_array_equal(a, b)
+
+
+@pytest.mark.parametrize("on_cpu", [True, False])
+@pytest.mark.parametrize("shape", [(5, 4), (5, 8, 8)])
+def test_one_is_added_at_each_place(shape, on_cpu):
+    """To few counts and to many, twice at one place, for two batches of runs; against NumPy."""
+    random = np.random.default_rng(0)
+    counts = random.integers(0, 9, (2, *shape, 7)).astype(np.int32)
+    index = [random.integers(0, size, (2, 3, 7)) for size in shape]
+    for axis in index:
+        axis[:, 2] = axis[:, 0]
+    function = traced_for(on_cpu, over_runs(lambda counts, *index: add_one(counts, *index)))
+    after = jax.jit(jax.vmap(function))(jnp.asarray(counts), *(jnp.asarray(axis, jnp.int32) for axis in index))
+    batch, run = np.arange(2)[:, None, None], np.arange(7)[None, None]
+    np.add.at(counts, (batch, *index, run), 1)
+    np.testing.assert_array_equal(after, counts)
 
 
 @pytest.mark.parametrize("shape", [(5, 2, 1), (3, 3, 2), (4,), (64, 2), (13, 5, 4), (9, 9)])

@@ -10,15 +10,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import reduce
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.custom_batching import custom_vmap
 
 from jaxbandit.fast.slow_paths import PLAIN
+from jaxbandit.fast.target import for_cpu
 
 # The limits up to which entries are read and written by comparing; beyond them XLA's own operations are used.
+MOST_COMPARED = 2**8  # places of an array to which one is added on a CPU
 MOST_PLACES = 2**15  # places of an array, times the number of entries to which one is added
 MOST_READ = 2**9  # places of a run's own array, times the number of entries that are read
 MOST_ENTRIES = 8  # of each row's own table, likewise
@@ -49,11 +53,40 @@ def add_one(counts: Array, *index: Array) -> Array:
     >>> add_one(jnp.zeros((2, 2), int), jnp.array([1]), jnp.array([0])).tolist()
     [[0, 0], [1, 0]]
     """
-    if PLAIN or counts.size * jnp.size(index[0]) > MOST_PLACES:
+    if PLAIN:
+        return counts.at[index].add(1)
+    if counts.size > MOST_COMPARED and for_cpu():
+        return _add_in_place(counts, _number(index, counts.shape))
+    if counts.size * jnp.size(index[0]) > MOST_PLACES:
         return counts.at[index].add(1)
     flat = computed_once(_number(index, counts.shape))
     here = flat[:, None] == jnp.arange(counts.size, dtype=flat.dtype)[None]
     return counts + jnp.sum(here, axis=0, dtype=counts.dtype).reshape(counts.shape)
+
+
+def _add_in_place(counts: Array, places: Array) -> Array:
+    """`add_one` at places [M] of the flattened counts: in a batch of runs one number after the other, where it is."""
+    asked = custom_vmap(lambda counts, places: counts.reshape(-1).at[places].add(1).reshape(counts.shape))
+
+    @asked.def_vmap
+    def of_all(size: int, batched: Any, counts: Array, places: Array) -> Any:
+        axes = tuple(0 if there else None for there in batched)
+        return jax.vmap(asked.fun, in_axes=axes, axis_size=size)(counts, places), True
+
+    def runs_last(flat: list[Array]) -> list[Array]:
+        counts, places = flat[-2:]
+        runs = counts.shape[-1]
+
+        def turn(n: Array, table: Array) -> Array:
+            run = n % runs
+            at = places[n // runs, run], run
+            return jax.lax.dynamic_update_slice(table, jax.lax.dynamic_slice(table, at, (1, 1)) + 1, at)
+
+        table = jax.lax.fori_loop(0, places.size, turn, counts.reshape(-1, runs))
+        return [table.reshape(counts.shape)]
+
+    of_all.runs_last = runs_last  # type: ignore[attr-defined]
+    return asked(counts, places)
 
 
 def exchange_row(table: Array, row: Array, new: Array) -> tuple[Array, Array]:

@@ -14,6 +14,7 @@ from jax import Array
 
 from jaxbandit.fast.jaxprs import CALLS, ELEMENTWISE, primitives
 from jaxbandit.fast.slow_paths import PLAIN, slow_path
+from jaxbandit.fast.target import traced_for
 
 # Besides elementwise operations and calls, the operations that XLA on a CPU can compile into one function of machine
 # code: none of them reduces, sorts, scatters or calls a library.
@@ -55,6 +56,7 @@ class Compiled:
     """
 
     def __init__(self, body: Callable[..., Any], program: Callable[..., Any], donated: int, on_cpu: bool) -> None:
+        body = traced_for(on_cpu, body)
         options = known_options() if on_cpu and not PLAIN else None
         jit = partial(jax.jit, donate_argnums=donated, compiler_options=options)
         self.parts = jit(program(body))

@@ -13,6 +13,7 @@ from jax.custom_batching import custom_vmap
 from jaxbandit.fast.batching import over_runs
 from jaxbandit.fast.comparisons import computed_once
 from jaxbandit.fast.slow_paths import PLAIN
+from jaxbandit.fast.target import for_cpu
 
 TOGETHER = 16  # entries that are computed at a time
 
@@ -33,7 +34,8 @@ def where_needed(
       otherwise: a pytree like the one that the function returns, leaves [N, ...].
       together: how many entries are computed at a time. More are better where an entry has many numbers of its own,
         because XLA does not loop over a few lanes, but writes the code out for each, which is slower. With 1 it loops
-        over the numbers of the entry, which is fastest where few entries have a flag.
+        over the numbers of the entry, which is fastest where few entries have a flag. Programs for other devices than
+        CPUs take one entry of each run at a time.
 
     Raises:
       ValueError: `otherwise` is another kind of pytree than what the function returns.
@@ -84,7 +86,7 @@ def _collected(function: Callable[..., Any], together: int, needed: Array, argum
     is no sum over all flags, no sort and no scatter, because XLA would cut the program into pieces at them.
     """
     entries, runs = needed.shape
-    lanes = min(together, runs)
+    lanes = min(together, runs) if for_cpu() else runs
     across = -(-runs // lanes)  # rows of lanes for each entry
     rows = entries * across
 
