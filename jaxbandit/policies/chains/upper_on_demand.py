@@ -99,7 +99,8 @@ def largest_upper(
         out = first | ((of_radius >= radius) & (upper + ROUNDING < least))
         margin = least - upper
         # near the radius at which U reaches `least`: an arm computed there is excluded until its radius is that large
-        grown = 1 + GIVEN_AWAY * margin / larger(upper - centre, 0.5 * margin + 1e-12)  # U - U(0) is about a root
+        # as if U - U(0) grew in proportion to the radius, which is mostly more than it does
+        grown = 1 + GIVEN_AWAY * margin / larger(upper - centre, 0.5 * margin + 1e-12)
         ahead = larger(of_radius * smaller(grown, FARTHEST), radius)
         was_out = (of_radius > 0) & (margin > ROUNDING)
         needed = jnp.where(n == 0, first, jnp.where(n == 1, was_out, True) & ~out) & played & ~decided
