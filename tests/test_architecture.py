@@ -152,8 +152,9 @@ OFFERED = {
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 # what users know by its place
 DOORS = {
-    "bounds": "Bound Condition Identification Pair eigenvalue_condition family_lower identification lai_robbins lower "
-    "lower_paper price_of_slow_arms regret_exponent ucb_sm_constant ucb_sm_upper upper_asymptotic upper_finite",
+    "bounds": "BayesOptimum Bound Condition Identification Pair bayes_optimum eigenvalue_condition family_lower "
+    "identification lai_robbins lower lower_paper price_of_slow_arms regret_exponent ucb_sm_constant ucb_sm_upper "
+    "upper_asymptotic upper_finite",
     "chains": "eigenvalue_gap kl_rate recurrent_classes relative_entropy relative_values reward_gap stationary "
     "thresholds",
     "confidence": "ChainOrder MOST_STATES Solver chain_likelihood_ratio chain_mean chain_mean_upper chain_mixture "

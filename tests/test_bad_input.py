@@ -28,7 +28,7 @@ per_arm decision_processes delays Delays divergences environments families indic
 metrics stress testing use_all_cores Bound Condition Solver DISTANCES Distance EXAMPLE FamilyFit Fit InitialState
 Relaxation StoppedWarning WhittleIndices Summary COLOURS Atlas NamedProblem atlas Found Interval Problem Space Survey
 DiscountedValues Mixture live Choice Decision Evaluation History Log Replay Report Identification Pair ChainOrder
-IdentificationSummary MOST_STATES WrongAnswers
+IdentificationSummary MOST_STATES WrongAnswers BayesOptimum
 """.split()
 # environments as they are built by functions that check, spaces (checked where they are used), and the parts
 # of policies, called when these are traced

@@ -1,7 +1,8 @@
-"""Upper and lower bounds on regret, functions of an environment that return a `Bound`, and on the rounds it takes to
-know which arm is best; in float64 NumPy."""
+"""Upper and lower bounds on regret, functions of an environment that return a `Bound`, on the rounds it takes to know
+which arm is best, and on the regret averaged over a prior; in float64 NumPy."""
 
 from jaxbandit.bounds.arms import Bound
+from jaxbandit.bounds.bayes import BayesOptimum, bayes_optimum
 from jaxbandit.bounds.best_arm import Identification, Pair, identification
 from jaxbandit.bounds.exponent import regret_exponent
 from jaxbandit.bounds.lower_bounds import lai_robbins, lower, lower_paper
@@ -11,10 +12,12 @@ from jaxbandit.bounds.slow_arms import price_of_slow_arms
 from jaxbandit.bounds.upper import upper_asymptotic, upper_finite
 
 __all__ = [
+    "BayesOptimum",
     "Bound",
     "Condition",
     "Identification",
     "Pair",
+    "bayes_optimum",
     "eigenvalue_condition",
     "family_lower",
     "identification",

@@ -40,7 +40,11 @@ def gittins_beta(a: ArrayLike, b: ArrayLike, discount: float, depth: int | None 
     >>> gittins_beta([1, 2, 1], [1, 1, 2], 0.9).round(4).tolist()
     [0.7029, 0.8001, 0.5001]
     """
-    first, second = np.broadcast_arrays(finite("a", a), finite("b", b))
+    first, second = finite("a", a), finite("b", b)
+    try:
+        first, second = np.broadcast_arrays(first, second)
+    except ValueError:
+        raise ValueError(f"b: shape {second.shape} does not fit that of a, {first.shape}") from None
     for name, values in (("a", first), ("b", second)):
         if not (values > 0).all():
             raise ValueError(f"{name}: {values.min()} is not positive")
