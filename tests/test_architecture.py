@@ -47,8 +47,8 @@ quantiles: arguments base fast
 sums: base
 divergences: arguments base
 selection: arguments base fast
-bounds: arguments base chains members probabilities
 indices: arguments base chains decision_processes known_arms probabilities
+bounds: arguments base chains indices members probabilities
 confidence: arguments base fast
 planning: base fast
 families: arguments base chains confidence divergences fast probabilities
@@ -84,7 +84,8 @@ BELOW = {
         line.partition(":")
         for line in """\
 fast: extremes slow_paths target random_bits jaxprs elementary comparisons batching on_demand compilation
-indices: index_arguments elimination beta_priors start value subsidy relaxed record_rounds mixture
+indices: index_arguments elimination beta_priors posterior_layers beta_rows start value subsidy relaxed \
+record_rounds mixture
 decision_processes: evaluation best discounting reaching
 confidence: bernoulli family row chain
 confidence/row: arithmetic tilt scaled_problem ball stationary_mean
@@ -124,7 +125,7 @@ OFFERED = {
     "environments/rested": {"columns"},
     "families": {"tilting"},
     "fast": {"jaxprs.constants", "jaxprs.primitives"},
-    "indices": {"relaxed.relaxation_of", "subsidy.whittle_of"},
+    "indices": {"posterior_layers", "relaxed.relaxation_of", "subsidy.whittle_of"},
     "metrics": {
         *["counts.check_label", "counts.check_result", "counts.has_best_arm", "counts.kind"],
         *["stopping_times.ends_of", "stopping_times.has_stops"],
@@ -175,8 +176,8 @@ DOORS = {
     "rewards_table riverswim sinusoid two_state uniform",
     "delays": "Delays geometric table uniform",
     "families": "Bernoulli Exponential Family Gaussian Poisson TabledChains TwoStateChains chain_family",
-    "indices": "Mixture Relaxation WhittleIndices best_mixture gittins gittins_beta gittins_value relaxation "
-    "rounds_to_record whittle with_start",
+    "indices": "Mixture Relaxation WhittleIndices best_mixture gittins gittins_beta gittins_beta_rows gittins_value "
+    "relaxation rounds_to_record whittle with_start",
     "live": "Choice Decision Evaluation History Log Player Replay Report choice_probabilities evaluate gymnasium_env "
     "play read_log replay",
     "metrics": "IdentificationSummary Summary best_arms best_share constant_regret discounted_reward dynamic_regret "

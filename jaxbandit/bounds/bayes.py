@@ -9,23 +9,10 @@ from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import finite, integer
 from jaxbandit.base import described
+from jaxbandit.indices.posterior_layers import Layer, bernoulli_layer, chain_layer
 
 MOST_BERNOULLI, MOST_MARKOV = 400, 100  # rounds: more take minutes, or gigabytes
 NODES = 60  # of each half of an integral
-
-
-class Layer(NamedTuple):
-    """What may be known of an arm after n plays, and what its next play does.
-
-    Fields:
-      chance: [C], of the second of two results.
-      reward: [C, 2], of both results.
-      following: [C, 2], the place of what is known then, in the layer of n + 1 plays.
-    """
-
-    chance: np.ndarray
-    reward: np.ndarray
-    following: np.ndarray
 
 
 @described
@@ -89,17 +76,18 @@ def bayes_optimum(
     if first.shape != (2,) or not np.isin(first, (0, 1)).all():
         raise ValueError(f"start: {first.tolist()} are not two states, each 0 or 1")
     rounds = integer("horizon", horizon, 1, MOST_BERNOULLI if priors.ndim == 2 else MOST_MARKOV)
-    arms = [
-        [_bernoulli(n, arm, paid) if priors.ndim == 2 else _chain(n, arm, paid, int(state)) for n in range(rounds)]
-        for arm, state in zip(priors, first, strict=True)
-    ]
+    if priors.ndim == 2:
+        arms = [[bernoulli_layer(n, arm, paid) for n in range(rounds)] for arm in priors]
+    else:
+        both = zip(priors, first.astype(int), strict=True)
+        arms = [[chain_layer(n, arm, paid, state) for n in range(rounds)] for arm, state in both]
     sizes = [n + 1 if priors.ndim == 2 else (n + 1) * (n + 2) // 2 for n in range(rounds + 1)]
     worth = [np.zeros((sizes[n], sizes[rounds - n])) for n in range(rounds + 1)]  # by the plays of the first arm
     for played in range(rounds - 1, -1, -1):
         worth = [
             np.maximum(
-                _played(arms[0][n], worth[n + 1]),
-                _played(arms[1][played - n], worth[n].T).T,
+                _played(arms[0][n], paid, worth[n + 1]),
+                _played(arms[1][played - n], paid, worth[n].T).T,
             )
             for n in range(played + 1)
         ]
@@ -136,40 +124,7 @@ def _best_mean(prior: np.ndarray, reward: np.ndarray) -> float:
     return float(reward[1 - better] + abs(reward[1] - reward[0]) * larger)
 
 
-def _played(layer: Layer, worth: np.ndarray) -> np.ndarray:
+def _played(layer: Layer, reward: np.ndarray, worth: np.ndarray) -> np.ndarray:
     """What a play of an arm is worth in each case of its layer, if the cases of the next are worth `worth` [C', D]."""
-    chance = layer.chance[:, None]
-    now = (1 - layer.chance) * layer.reward[:, 0] + layer.chance * layer.reward[:, 1]
-    later = (1 - chance) * worth[layer.following[:, 0]] + chance * worth[layer.following[:, 1]]
-    return np.asarray(now[:, None] + later)
-
-
-def _bernoulli(plays: int, prior: np.ndarray, reward: np.ndarray) -> Layer:
-    """The layer of a Bernoulli arm: by the number of plays with result 1."""
-    ones = np.arange(plays + 1)
-    chance = (prior[1] + ones) / (prior.sum() + plays)
-    return Layer(chance, np.broadcast_to(reward, (plays + 1, 2)), np.stack([ones, ones + 1], 1))
-
-
-def _chain(plays: int, prior: np.ndarray, reward: np.ndarray, start: int) -> Layer:
-    """The layer of an arm of two states: by its moves, and by how many plays stayed in state 0."""
-    moves, stayed = np.triu_indices(plays + 1)
-    moves, stayed = moves, stayed - moves  # the first row is that of no move, with 0 to n stays in state 0
-    others = plays - moves - stayed  # that stayed in state 1
-    state = (start + moves) % 2
-    from_start = (moves + 1) // 2  # moves out of the first state
-    left = np.where(start == 0, from_start, moves - from_start), np.where(start == 1, from_start, moves - from_start)
-    move, stay = np.where(state == 0, left[0], left[1]), np.where(state == 0, stayed, others)
-    of_move, of_stay = prior[state, 1 - state] + move, prior[state, state] + stay
-    p_move = of_move / (of_move + of_stay)
-
-    def place(moves: np.ndarray, stayed: np.ndarray) -> np.ndarray:
-        """The place of a case in the layer of one more play."""
-        size = plays + 2
-        return moves * size - moves * (moves - 1) // 2 + stayed
-
-    moved, kept = place(moves + 1, stayed), place(moves, stayed + (state == 0))
-    one = state == 1
-    chance = np.where(one, 1 - p_move, p_move)
-    following = np.where(one[:, None], np.stack([moved, kept], 1), np.stack([kept, moved], 1))
-    return Layer(chance, np.broadcast_to(reward, (len(moves), 2)), following)
+    chance, (of_0, of_1) = layer.chance[:, None], layer.following.T
+    return np.asarray((1 - chance) * (reward[0] + worth[of_0]) + chance * (reward[1] + worth[of_1]))
