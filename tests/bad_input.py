@@ -10,7 +10,7 @@ import signal
 import time
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -182,7 +182,7 @@ def _wrong_error(call: Call, wrong: dict[str, Any], error: Exception) -> str | N
 def has_nan(value: Any) -> bool:
     """Whether there is NaN among what a function returned."""
     try:
-        leaves = jax.tree.leaves(value)
+        leaves = jax.tree.leaves(value, is_leaf=lambda part: isinstance(part, Iterator))
     except ValueError:  # of a policy that holds a dict, and is refused where it is played
         return False
     floats = [

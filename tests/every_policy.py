@@ -4,6 +4,7 @@ import jaxbandit
 from jaxbandit import ALL, environments
 
 ARMS = jaxbandit.two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
+TWO = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55])
 UNSEEN = environments.restless(ARMS.transition, (0, 1))
 SEEN = environments.restless(ARMS.transition, (0, 1), ARMS.transition[::-1], observed=True)
 HIDDEN = environments.hidden(ARMS.transition, [[0.2, 0.7]] * 3)
@@ -28,6 +29,8 @@ POLICIES = {name: (policy(), ARMS) for name, policy in ALL.items()} | {
     "RegretMatching": (jaxbandit.RegretMatching("internal"), FULL),
     "Oracle": (jaxbandit.Oracle(ARMS.means()), ARMS),
     "Gittins": (jaxbandit.Gittins.of(ARMS, 0.9), ARMS),
+    "BayesGittins": (jaxbandit.BayesGittins.of([[[1, 2], [2, 1]]], 0.9, depth=10, ahead=20), ARMS),
+    "BayesOptimal": (jaxbandit.BayesOptimal.of([[[1, 2], [2, 1]]] * 2, 30), TWO),
     "Whittle": (jaxbandit.Whittle.of(SEEN), SEEN),
     "LPPriority": (jaxbandit.LPPriority.of(SEEN, 1), SEEN),
     "PosteriorWhittle": (jaxbandit.PosteriorWhittle.of(SEEN), SEEN),

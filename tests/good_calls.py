@@ -40,6 +40,7 @@ PROCESS = environments.decision_process(ROWS, PAID)
 COSTLY = environments.costly(ARMS, [1, 2], purse=5, horizon=3)
 COLLIDING = environments.colliding(RESTLESS, 2)
 BUTTONS = jaxbandit.live.gymnasium_env(IID, horizon=2)
+BEST = jaxbandit.BayesOptimal.of(np.ones((2, 2)), 3)
 LOGGED = {"arm": ["a", "b"] * 300, "reward": [0, 1] * 300, "probability": [0.5] * 600}
 RUN = {"key": KEY, "runs": 2, "horizon": 3, "plays": 1, "times": [1, 2, 3], "progress": False}
 CASE = {"scenarios": ARMS, "policies": {"U": UCB1()}, "key": KEY, "runs": 2, "horizon": 3, "times": [1, 2, 3]}
@@ -148,6 +149,12 @@ def recorded(environment: Any, policy: Any, t: Any) -> Any:
 @cache
 def result() -> jaxbandit.Result:
     return jaxbandit.simulate(ARMS, {"KL": KLUCB(), "U": [UCBSM(1.0), UCBSM(2.0)]}, **RUN | {"runs": 20})
+
+
+@cache
+def of_two() -> jaxbandit.Result:
+    arms, numbers = {"one": ARMS, "other": IID}, RUN | {"random_numbers": "independent"}
+    return jaxbandit.simulate(arms, {"KL": KLUCB()}, **numbers)
 
 
 @cache

@@ -84,8 +84,8 @@ BELOW = {
         line.partition(":")
         for line in """\
 fast: extremes slow_paths target random_bits jaxprs elementary comparisons batching on_demand compilation
-indices: index_arguments elimination beta_priors posterior_layers beta_rows start value subsidy relaxed \
-record_rounds mixture
+indices: index_arguments elimination beta_priors posterior_layers posterior_tables beta_rows start value \
+subsidy relaxed record_rounds mixture
 decision_processes: evaluation best discounting reaching
 confidence: bernoulli family row chain
 confidence/row: arithmetic tilt scaled_problem ball stationary_mean
@@ -105,7 +105,7 @@ simulation/telling: free_memory fingerprint
 environments: rested independent restless_bandits changing processes spending
 policies: parts means chains restless changing processes spending identify
 policies/identify: evidence glr_rules family_rule blocks fixed_budget sampling_rules track_and_stop identification
-stress: spaces changing_space trials preparation survey point_search error_search failure_search
+stress: spaces changing_space prior_space trials preparation survey point_search error_search failure_search
 sweeps: files storage reading tasks grids sweep_loop
 live: real_arms decision position last_events sqlite_errors log_file logged_position largest_draw choice_laws \
 summary_table history log_result player logged_rounds off_policy log_evaluation replayed_rounds log_replay bandit_env \
@@ -125,7 +125,7 @@ OFFERED = {
     "environments/rested": {"columns"},
     "families": {"tilting"},
     "fast": {"jaxprs.constants", "jaxprs.primitives"},
-    "indices": {"posterior_layers", "relaxed.relaxation_of", "subsidy.whittle_of"},
+    "indices": {"posterior_layers", "posterior_tables", "relaxed.relaxation_of", "subsidy.whittle_of"},
     "metrics": {
         *["counts.check_label", "counts.check_result", "counts.has_best_arm", "counts.kind"],
         *["stopping_times.ends_of", "stopping_times.has_stops"],
@@ -180,9 +180,9 @@ DOORS = {
     "relaxation rounds_to_record whittle with_start",
     "live": "Choice Decision Evaluation History Log Player Replay Report choice_probabilities evaluate gymnasium_env "
     "play read_log replay",
-    "metrics": "IdentificationSummary Summary best_arms best_share constant_regret discounted_reward dynamic_regret "
-    "external_regret identification internal_regret linear_share median_interval pair_regrets swap_regret "
-    "paired_difference pseudo_regret realised_regret regret regret_name summary",
+    "metrics": "IdentificationSummary Summary bayes_regret best_arms best_share constant_regret discounted_reward "
+    "dynamic_regret external_regret identification internal_regret linear_share median_interval pair_regrets "
+    "swap_regret paired_difference pseudo_regret realised_regret regret regret_name summary",
     "named_problems": "Atlas NamedProblem atlas",
     "plotting": "COLOURS curve_style plot_batches plot_best_arm_share plot_distribution plot_evaluation plot_heatmap "
     "plot_history plot_parameter plot_pulls plot_regret plot_stopping",
@@ -190,6 +190,7 @@ DOORS = {
     "BernoulliGLR Blocks Budget ChainGLR FamilyGLR Identify LUCB RoundRobin SequentialHalving SuccessiveElimination "
     "TopTwo TrackAndStop "
     "IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle "
+    "BayesGittins BayesOptimal "
     "ALL Boltzmann CUSUM DMED DSEE EpsilonGreedy ExploreThenCommit GLR IMED IMEDMC KLUCB KLUCBMC MOSS MUCB RCA TVKLUCB "
     "UCB1 UCB1Normal UCB1Tuned UCB2 UCBSM UCBV Discounted DiscountedThompson "
     "DiscountedUCB EmpiricalKLUCB Exp3 Exp3IX Exp3P Exp3S Exp4 Gittins GradientBandit Hedge "
@@ -197,14 +198,14 @@ DOORS = {
     "JointKLUCB KnownBreaks KnownProcess LPPriority Myopic Oracle PlugInGittins PosteriorGittins Rexp3 RoundRobinKLUCB "
     "SlidingWindowUCB Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief WhittleLastSeen Window WithDetector",
     "policies.memory": "Forgets Memory no_transitions no_visits ratio remembered sample_mean total unit_reward",
-    "stress": "Found IndependentSpace Interval PiecewiseSpace Problem RestlessSpace Space Survey ThreeStateSpace "
-    "TwoStateSpace WrongAnswers over worst",
+    "stress": "Found IndependentSpace Interval PiecewiseSpace PriorSpace Problem RestlessSpace Space Survey "
+    "ThreeStateSpace TwoStateSpace WrongAnswers over worst",
     "testing": "check_environment check_policy",
 }
 PUBLIC = """
 DecentralisedDSEE MixtureKLUCB PrimalDualBwK RatioKLUCB
 IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB
-Boltzmann EpsilonGreedy ExploreThenCommit UCB1Tuned UCBV
+BayesGittins BayesOptimal Boltzmann EpsilonGreedy ExploreThenCommit UCB1Tuned UCBV
 KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCB1Normal UCB2 UCBSM Discounted DiscountedThompson DiscountedUCB EmpiricalKLUCB
 Declares Environment Exp3 Exp3IX Exp3P Exp3S Exp4 Family Feedback Gittins GradientBandit Hedge HiddenMyopic JointKLUCB
 KnownArms KnownBreaks KnownProcess LPPriority MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins

@@ -34,7 +34,7 @@ IdentificationSummary MOST_STATES WrongAnswers BayesOptimum
 # of policies, called when these are traced
 BUILT = "MarkovArms HiddenArms IndependentArms RestartingArms RestlessArms AllPayingArms LowerBoundArms".split()
 BUILT += "CollidingArms CostlyArms DecisionProcess ChangingArms ChangingMarkovArms FullInformation play_round".split()
-BUILT += "RandomWalkArms IndependentSpace PiecewiseSpace RestlessSpace ThreeStateSpace TwoStateSpace".split()
+BUILT += "RandomWalkArms IndependentSpace PiecewiseSpace PriorSpace RestlessSpace ThreeStateSpace TwoStateSpace".split()
 PARTS = "policies.memory"
 
 

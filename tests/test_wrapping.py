@@ -18,7 +18,7 @@ STATES = "remembers in which state each arm is"
 REFUSED = (
     dict.fromkeys(
         "KLUCBMC TVKLUCB IMEDMC JointKLUCB ThompsonMC PlugInGittins PosteriorGittins Gittins Whittle LPPriority "
-        "WhittleLastSeen".split(),
+        "WhittleLastSeen BayesGittins BayesOptimal".split(),
         STATES,
     )
     | dict.fromkeys("RatioKLUCB MixtureKLUCB PrimalDualBwK".split(), "forgets the money")

@@ -96,8 +96,10 @@ KINDS = {
 }
 PROCESS, EPISODES = environments.riverswim(), environments.riverswim(steps=20)
 PLAYERS = environments.colliding(KINDS["restless"], 2)
-MADE_OF_ARMS = {  # how to make the policies that know the arms
+MADE_OF_ARMS = {  # how to make the policies that know the arms, or their prior
     "Gittins": lambda: jaxbandit.Gittins.of(TWO, 0.9),
+    "BayesGittins": lambda: jaxbandit.BayesGittins.of([[[1, 1], [1, 1]]], 0.9, depth=10, ahead=20),
+    "BayesOptimal": lambda: jaxbandit.BayesOptimal.of([[[1, 1], [1, 1]]] * 2, 20),
     "Whittle": lambda: jaxbandit.Whittle(jaxbandit.Whittle.of(TWO, 0.9).indices),  # by hand: for all kinds of arms
     "LPPriority": lambda: jaxbandit.LPPriority.of(KINDS["observed"], 1),
     "PosteriorWhittle": lambda: jaxbandit.PosteriorWhittle.of(KINDS["observed"]),

@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from jaxbandit.arguments import finite, integer
 from jaxbandit.base import described
-from jaxbandit.indices.posterior_layers import Layer, bernoulli_layer, chain_layer
+from jaxbandit.indices.posterior_layers import layers_of_two
+from jaxbandit.indices.posterior_tables import best_of_two
 
-MOST_BERNOULLI, MOST_MARKOV = 400, 100  # rounds: more take minutes, or gigabytes
+MOST = {2: 400, 3: 100}  # rounds by the axes of the prior, Bernoulli arms or chains: more take minutes, or gigabytes
 NODES, NODES_OF_CHAINS = 300, 100  # of each half of an integral
 
 
@@ -67,33 +67,10 @@ def bayes_optimum(
     >>> round(bayes_optimum(np.ones((2, 2, 2)), 4, start=(1, 0)).reward, 6)
     2.241667
     """
-    priors, paid, first = finite("prior", prior), finite("reward", reward), finite("start", start)
-    if priors.shape not in ((2, 2), (2, 2, 2)):
-        raise ValueError(f"prior: shape {priors.shape} is neither [2, 2] of Bernoulli arms nor [2, 2, 2] of chains")
-    if not (priors > 0).all():
-        raise ValueError(f"prior: {priors.min()} is not positive")
-    if paid.shape != (2,):
-        raise ValueError(f"reward: shape {paid.shape} is not [2], one of each result")
-    if first.shape != (2,) or not np.isin(first, (0, 1)).all():
-        raise ValueError(f"start: {first.tolist()} are not two states, each 0 or 1")
-    rounds = integer("horizon", horizon, 1, MOST_BERNOULLI if priors.ndim == 2 else MOST_MARKOV)
-    if priors.ndim == 2:
-        arms = [[bernoulli_layer(n, arm, paid) for n in range(rounds)] for arm in priors]
-    else:
-        both = zip(priors, first.astype(int), strict=True)
-        arms = [[chain_layer(n, arm, paid, state) for n in range(rounds)] for arm, state in both]
-    sizes = [n + 1 if priors.ndim == 2 else (n + 1) * (n + 2) // 2 for n in range(rounds + 1)]
-    worth = [np.zeros((sizes[n], sizes[rounds - n])) for n in range(rounds + 1)]  # by the plays of the first arm
-    for played in range(rounds - 1, -1, -1):
-        worth = [
-            np.maximum(
-                _played(arms[0][n], paid, worth[n + 1]),
-                _played(arms[1][played - n], paid, worth[n].T).T,
-            )
-            for n in range(played + 1)
-        ]
-    most, best = float(worth[0][0, 0]), _best_mean(priors, paid)
-    return BayesOptimum(most, best, rounds * best - most)
+    two = layers_of_two(prior, horizon, reward, start, MOST)
+    *_, first_round = best_of_two(two.arms, two.reward)
+    most, best = float(first_round.worth[0][0, 0]), _best_mean(two.prior, two.reward)
+    return BayesOptimum(most, best, len(two.arms[0]) * best - most)
 
 
 def _best_mean(prior: np.ndarray, reward: np.ndarray) -> float:
@@ -123,9 +100,3 @@ def _best_mean(prior: np.ndarray, reward: np.ndarray) -> float:
 
     larger = weight @ (1 - below(prior[0]) * below(prior[1]))
     return float(reward[1 - better] + abs(reward[1] - reward[0]) * larger)
-
-
-def _played(layer: Layer, reward: np.ndarray, worth: np.ndarray) -> np.ndarray:
-    """What a play of an arm is worth in each case of its layer, if the cases of the next are worth `worth` [C', D]."""
-    chance, (of_0, of_1) = layer.chance[:, None], layer.following.T
-    return np.asarray((1 - chance) * (reward[0] + worth[of_0]) + chance * (reward[1] + worth[of_1]))

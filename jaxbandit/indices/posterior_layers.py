@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
+
+from jaxbandit.arguments import finite, integer
 
 
 class Layer(NamedTuple):
@@ -48,3 +52,50 @@ def chain_layer(plays: int, prior: np.ndarray, reward: np.ndarray, start: int) -
     moved, kept = place(moves + 1, stayed), place(moves, stayed + (state == 0))
     following = np.where(state[:, None] == 1, np.stack([moved, kept], 1), np.stack([kept, moved], 1))
     return Layer(np.where(state == 1, chances[1], chances[0]), following, reward[0] + (reward[1] - reward[0]) * in_1)
+
+
+class TwoArms(NamedTuple):
+    """Two arms whose laws are drawn from a prior.
+
+    Fields:
+      arms: a layer for each round, of both arms.
+      prior: [2, 2] of Bernoulli arms, or [2, 2, 2] of chains.
+      reward: [2].
+      start: [2], their first states.
+    """
+
+    arms: list[list[Layer]]
+    prior: np.ndarray
+    reward: np.ndarray
+    start: np.ndarray
+
+    @property
+    def independent(self) -> bool:
+        """Whether they are Bernoulli arms."""
+        return self.prior.ndim == 2
+
+
+def layers_of_two(
+    prior: ArrayLike, horizon: int, reward: ArrayLike, start: ArrayLike, most: Mapping[int, int]
+) -> TwoArms:
+    """Two arms for `horizon` rounds, with the arguments of `bounds.bayes_optimum`, which are checked.
+
+    Args:
+      most: the largest horizon by the number of axes of the prior.
+    """
+    priors, paid, first = finite("prior", prior), finite("reward", reward), finite("start", start)
+    if priors.shape not in ((2, 2), (2, 2, 2)):
+        raise ValueError(f"prior: shape {priors.shape} is neither [2, 2] of Bernoulli arms nor [2, 2, 2] of chains")
+    if not (priors > 0).all():
+        raise ValueError(f"prior: {priors.min()} is not positive")
+    if paid.shape != (2,):
+        raise ValueError(f"reward: shape {paid.shape} is not [2], one of each result")
+    if first.shape != (2,) or not np.isin(first, (0, 1)).all():
+        raise ValueError(f"start: {first.tolist()} are not two states, each 0 or 1")
+    rounds, first = integer("horizon", horizon, 1, most[priors.ndim]), first.astype(int)
+    if priors.ndim == 2:
+        arms = [[bernoulli_layer(n, arm, paid) for n in range(rounds)] for arm in priors]
+    else:
+        both = zip(priors, first, strict=True)
+        arms = [[chain_layer(n, arm, paid, state) for n in range(rounds)] for arm, state in both]
+    return TwoArms(arms, priors, paid, first)

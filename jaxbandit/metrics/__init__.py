@@ -7,6 +7,7 @@ also take `counts.check_label`, `counts.check_result`, `counts.has_best_arm`, `c
 """
 
 from jaxbandit.metrics.regrets import (
+    bayes_regret,
     constant_regret,
     dynamic_regret,
     paired_difference,
@@ -23,6 +24,7 @@ from jaxbandit.metrics.swaps import external_regret, internal_regret, pair_regre
 __all__ = [
     "IdentificationSummary",
     "Summary",
+    "bayes_regret",
     "best_arms",
     "best_share",
     "constant_regret",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from jaxbandit.arguments import has
 from jaxbandit.metrics.counts import (
     Counts,
     check_best_arm,
@@ -14,6 +17,7 @@ from jaxbandit.metrics.counts import (
     kind,
     plays_of,
 )
+from jaxbandit.metrics.summaries import Summary, summary
 
 RECORDED = ("external_regret", "dynamic_regret")  # names under which regret is recorded; the first one counts
 
@@ -164,6 +168,46 @@ def realised_regret(result: Counts, label: str) -> np.ndarray:
     check_known(result, "regret")
     expected = plays_of(result, label).sum(-1) * _benchmark(result)[:, None, None, None]  # t, or up to a run's end
     return expected - collected(result, label)
+
+
+def bayes_regret(result: Counts, label: str) -> Summary:
+    """The realised regret averaged over the runs of each scenario, summarised over scenarios drawn from a prior.
+
+    Its mean estimates the Bayes regret of that prior, which `bounds.bayes_optimum` bounds from below for two arms. Draw
+    the scenarios from a space, such as `stress.PriorSpace`, and play them with
+    `simulate(.., random_numbers="independent")`: with common random numbers all scenarios share their luck, which no
+    number of scenarios averages out.
+
+    Args:
+      result: of `simulate`, of two scenarios or more.
+      label: of a policy.
+
+    Returns:
+      A `Summary` with fields [variant, time]; the interval accounts for the draw of the scenarios and of the runs.
+
+    Raises:
+      ValueError: there is no such label, or no recorded round; one scenario only, or common random numbers.
+
+    >>> import jaxbandit
+    >>> space = jaxbandit.stress.PriorSpace(((1, 1), (1, 1)))
+    >>> points = np.random.default_rng(0).random((100, space.dimension))
+    >>> arms = {str(n): space.problem(point).arms for n, point in enumerate(points)}
+    >>> policies = {"U": jaxbandit.Uniform()}
+    >>> result = jaxbandit.simulate(arms, policies, runs=8, horizon=20, times=[20], random_numbers="independent")
+    >>> bayes_regret(result, "U").mean.shape
+    (1, 1)
+    """
+    values = realised_regret(result, label)
+    if len(values) < 2:
+        raise ValueError("result: it has one scenario; a prior is represented by many that are drawn from it")
+    has("result", result, "a result of simulate", "asked")
+    played: Any = result
+    if played.asked.get("random_numbers", "common") == "common":
+        raise ValueError(
+            "result: all scenarios have common random numbers, and with them one luck; play them with "
+            'simulate(.., random_numbers="independent")'
+        )
+    return summary(np.moveaxis(values.mean(2), 0, -1))
 
 
 def constant_regret(result: Counts, label: str) -> np.ndarray:

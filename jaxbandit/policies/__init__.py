@@ -7,6 +7,8 @@ from typing import Any
 from jaxbandit.base import Policy
 from jaxbandit.feedback import checked_table
 from jaxbandit.members import has_methods
+from jaxbandit.policies.chains.bayes_gittins import BayesGittins
+from jaxbandit.policies.chains.bayes_optimal import BayesOptimal
 from jaxbandit.policies.chains.imed_mc import IMEDMC
 from jaxbandit.policies.chains.joint_kl_ucb import JointKLUCB
 from jaxbandit.policies.chains.learned_gittins import PlugInGittins, PosteriorGittins
@@ -67,6 +69,8 @@ from jaxbandit.policies.spending.ratio_kl_ucb import RatioKLUCB
 
 __all__ = [
     "ALL",
+    "BayesGittins",
+    "BayesOptimal",
     "BernoulliGLR",
     "Blocks",
     "Boltzmann",

@@ -6,6 +6,7 @@ The judge takes `spaces.FAMILIES`, the families of rewards that have a space, an
 from jaxbandit.stress.changing_space import PiecewiseSpace
 from jaxbandit.stress.error_search import WrongAnswers
 from jaxbandit.stress.failure_search import Found, worst
+from jaxbandit.stress.prior_space import PriorSpace
 from jaxbandit.stress.spaces import IndependentSpace, Problem, RestlessSpace, Space, ThreeStateSpace, TwoStateSpace
 from jaxbandit.stress.survey import Survey, over
 from jaxbandit.stress.trials import Interval
@@ -15,6 +16,7 @@ __all__ = [
     "IndependentSpace",
     "Interval",
     "PiecewiseSpace",
+    "PriorSpace",
     "Problem",
     "RestlessSpace",
     "Space",

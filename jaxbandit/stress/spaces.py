@@ -84,7 +84,7 @@ class TwoStateSpace:
         return problem_of("two_state", p01=p01, p10=p10, initial_state=self.initial_state)
 
     def panel(self) -> dict[str, Policy]:
-        return _panel_of_chains()
+        return panel_of_chains()
 
 
 @pytree
@@ -130,7 +130,7 @@ class ThreeStateSpace:
         return problem_of("markov", transition=rows, reward=list(self.reward), initial_state=self.initial_state)
 
     def panel(self) -> dict[str, Policy]:
-        return _panel_of_chains()
+        return panel_of_chains()
 
 
 @pytree
@@ -230,7 +230,7 @@ def check_order(space: Any, low: str, high: str, least: float, most: float) -> N
         raise ValueError(f"{high}: {getattr(space, high)} is below {low}, {first}")
 
 
-def _panel_of_chains() -> dict[str, Policy]:
+def panel_of_chains() -> dict[str, Policy]:
     return {
         **{"IMED-MC": IMEDMC(), "IMED-MC, exponent 0.5": IMEDMC(exponent=0.5)},
         **{"KL-UCB": KLUCB(), "TV-KL-UCB": TVKLUCB()},

@@ -112,11 +112,11 @@ def of_arms(policy: Any, name: str, arms: int) -> None:
 
 def each_arm(policy: Any, name: str, task: Task, low: float, high: float = LARGEST) -> None:
     """Check that the field `name` is one number in [low, high], or one for each arm, [K]."""
-    if not np.ndim(getattr(policy, name)):
+    values = as_floats(name, getattr(policy, name))
+    if not values.ndim:
         number(policy, name, low, high)
         return
     of_arms(policy, name, len(task.reward))
-    values = np.asarray(getattr(policy, name), float)
     if not ((values >= low) & (values <= high)).all():
         raise ValueError(f"{name}: {arguments.excerpt(getattr(policy, name))} is not all within [{low:g}, {high:g}]")
 
