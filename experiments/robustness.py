@@ -22,10 +22,11 @@ from matplotlib.ticker import LogLocator, NullLocator
 import jaxbandit
 from experiments.comparisons.matrix import Matrix
 from experiments.comparisons.matrix import draw as draw_matrix
-from jaxbandit import Policy, atlas, metrics, stress
+from experiments.comparisons.two_states import playing_two_states
+from jaxbandit import Policy, metrics, stress
 from jaxbandit.command_line.experiment import begin, finish
 from jaxbandit.command_line.options import Simulation, main, option
-from jaxbandit.judging.judged_spaces import refused, relabelled
+from jaxbandit.judging.judged_spaces import relabelled
 from jaxbandit.plotting import COLOURS
 from jaxbandit.reports.pictures import frameless, panels
 from jaxbandit.reports.tables import Row, Tables, mean_and_interval
@@ -56,13 +57,6 @@ class Worst(NamedTuple):
 
 
 Surveys = dict[tuple[int, int], Survey]  # by arms and horizon
-
-
-def playing_two_states() -> dict[str, Policy]:
-    """Every policy that needs no argument and plays rested arms with two states, and IMED-MC with an exponent."""
-    arms, policies = atlas["scenario 1"].arms, {name: make() for name, make in jaxbandit.ALL.items()}
-    played = {name: policy for name, policy in policies.items() if not refused(name, policy, arms)}
-    return played | {"IMEDMC(exponent=0.5)": jaxbandit.IMEDMC(exponent=0.5)}
 
 
 def survey(policies: dict[str, Policy], settings: Settings, folder: Path) -> Surveys:

@@ -33,6 +33,7 @@ families: growth; families
 front: final worst scenario_1 scenario_2 scenario_3 scenario_4 i_i_d_arms i_i_d_high tenth best20 best1000; front
 restless: table best overtaking; restless finals
 hidden: verdicts regret final; hidden
+bayes: Bernoulli_uniform chains_sticky; bayes
 known_chains: missed again; known_chains
 mixed: table growth bounds claims phases; regret_scenario_1 phases
 policies: easy_Bernoulli hard_Bernoulli Gaussian Poisson exponential scenario_1 worst; policies
@@ -60,6 +61,7 @@ SETTINGS = {
     "asymptotic_bounds": {},
     "uniformly_good": {"runs": 3, "horizon": 200, "pairs": 3},
     "known_chains": {"runs": 3, "error": 0.1},
+    "bayes": {"runs": 2, "horizon": 10, "problems": 5},
     "changing": {"runs": 3, "horizon": 200, "problems": 4, "runs_of_problem": 2},
     **{name: {"quick": True} for name in ("decision_processes", "budget", "robustness")},
     "tune": {"runs": 4, "held_out": 6, "horizon": 300, "policy": "UCB1", "grid": "bonus = [0.5, 2]"},
@@ -73,6 +75,8 @@ def only(module, name, *labels):
 
 
 REPLACED = {  # for speed
+    "bayes.PRIORS": only("bayes", "PRIORS", "Bernoulli, uniform", "chains, sticky"),
+    "bayes.playing_two_states": lambda: FEW,
     "lower_bound.POLICIES": SMALL | {"UCB-SM": UCB1()},
     "initial_state.NAMES": ("scenario 2",),
     "optimality.PLAYED": SMALL,

@@ -1,0 +1,152 @@
+"""How far is everybody from the best there can be, over horizon and prior?
+
+Draws pairs of arms from four priors: Bernoulli arms whose means are uniform or mostly small, and chains of two states
+whose rows are uniform or sticky. Every policy of the library that needs no argument and plays such arms plays all of
+them, and so do the policies that know the prior: the Bayes optimum (its table is for the largest horizon), and Gittins
+index policies. Prints and writes (CSV) Bayes regret as a multiple of the least that is possible
+(jaxbandit.bounds.bayes_optimum), with 95 % intervals over the pairs, and draws it against the horizon. The longest
+horizon is 200 rounds for Bernoulli arms and 60 for chains. The default takes about ten minutes on two cores. Ctrl-C
+keeps what is done, and the same command continues.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import jaxbandit
+from experiments.comparisons.two_states import playing_two_states
+from jaxbandit import Policy, Result, metrics, plotting
+from jaxbandit.bounds import BayesOptimum, bayes_optimum
+from jaxbandit.command_line.experiment import begin_and_play, finish
+from jaxbandit.command_line.options import Simulation, main, option
+from jaxbandit.reports.pictures import Pictures, frameless, legend_below, panels
+from jaxbandit.reports.tables import Row, Tables
+from jaxbandit.stress import PriorSpace
+
+PRIORS = {
+    "Bernoulli, uniform": [[1, 1], [1, 1]],
+    "Bernoulli, mostly small": [[9, 1], [9, 1]],
+    "chains, uniform rows": [[[1, 1], [1, 1]]] * 2,
+    "chains, sticky": [[[4, 1], [1, 4]]] * 2,
+}
+HORIZONS = {2: (10, 20, 50, 100, 200), 3: (10, 20, 40, 60)}  # by the axes of the prior
+DISCOUNTS = (0.9, 0.98)
+OPTIMUM = "BayesOptimal"
+DRAWN = """
+BayesGittins(0.9) BayesGittins(0.98) PlugInGittins PosteriorGittins UCB1Tuned Thompson ThompsonMC IMED KLUCB TVKLUCB
+IMEDMC IMEDMC(exponent=0.5)
+""".split()  # in the picture
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings(Simulation):
+    """Options of the comparison."""
+
+    QUICK = Simulation.QUICK | {"runs": 4, "horizon": 10, "problems": 20}
+    runs: int = option(16, "independent runs of each pair of arms")
+    horizon: int = option(200, "of the horizons up to 200 (60 for chains), those up to here; at least 10")
+    problems: int = option(2000, "pairs of arms drawn from each prior")
+
+
+class Drawn(NamedTuple):
+    """What is known of one prior: the recorded rounds, and the optimum of each."""
+
+    times: list[int]
+    least: list[BayesOptimum]
+
+
+def drawn(name: str, settings: Settings) -> Drawn:
+    """The horizons of a prior that are asked for."""
+    prior = PRIORS[name]
+    times = [n for n in HORIZONS[np.ndim(prior)] if n <= settings.horizon]
+    return Drawn(times, [bayes_optimum(prior, n) for n in times])
+
+
+def policies(name: str, horizon: int) -> dict[str, Policy]:
+    """Everybody, those that know the prior first."""
+    prior = PRIORS[name]
+    depth = min(horizon, 200 if np.ndim(prior) == 2 else 60)
+    knowing = {f"BayesGittins({b})": jaxbandit.BayesGittins.of(prior[:1], b, depth) for b in DISCOUNTS}
+    return {OPTIMUM: jaxbandit.BayesOptimal.of(prior, horizon)} | knowing | playing_two_states()
+
+
+def cases(settings: Settings) -> dict[str, Any]:
+    """A case for each prior, with all its pairs of arms."""
+    if settings.horizon < 10:
+        raise ValueError(f"horizon: {settings.horizon} is below 10, the shortest horizon that is compared")
+    made = {}
+    for number, (name, prior) in enumerate(PRIORS.items()):
+        space, random = PriorSpace(prior), np.random.default_rng([settings.seed, number])
+        arms = {str(n): space.problem(random.random(space.dimension)).arms for n in range(settings.problems)}
+        times = [n for n in HORIZONS[np.ndim(prior)] if n <= settings.horizon]
+        made[name] = {"scenarios": arms, "policies": policies(name, times[-1]), "times": times} | settings.size()
+        made[name] |= {"horizon": times[-1], "random_numbers": "independent"}
+    return made
+
+
+def multiples(result: Result, label: str, least: list[BayesOptimum]) -> metrics.Summary:
+    """The Bayes regret of a policy at each horizon, divided by the least."""
+    bayes = np.array([each.regret for each in least])
+    return metrics.Summary(*(field[0] / bayes for field in metrics.bayes_regret(result, label)))
+
+
+def rows_of(result: Result, prior: Drawn) -> list[Row]:
+    """The least regret, and each policy as a multiple of it, the best at the last horizon first."""
+    table = {label: multiples(result, label, prior.least) for label in result.labels}
+    first: Row = {"policy": "least regret"} | {
+        f"n = {n}": f"{each.regret:.3f}" for n, each in zip(prior.times, prior.least, strict=True)
+    }
+    rows = [first]
+    for label in sorted(table, key=lambda label: table[label].mean[-1]):
+        row: Row = {"policy": label}
+        for place, n in enumerate(prior.times):
+            mean, high = table[label].mean[place], table[label].high[place]
+            only_last = label == OPTIMUM and n < prior.times[-1]  # its table is not that of shorter horizons
+            row[f"n = {n}"] = "" if only_last else f"{mean:.2f} ± {high - mean:.2f}"
+        rows.append(row)
+    return rows
+
+
+def draw(results: dict[str, Result], priors: dict[str, Drawn]) -> Pictures:
+    """Multiples of the least regret against the horizon, a panel for each prior."""
+    figure, axes = panels(2, 2, (11, 9), sharey=True)
+    for ax, (name, result) in zip(axes.flat, results.items()):
+        for number, label in enumerate(label for label in DRAWN if label in result.labels):
+            seen = multiples(result, label, priors[name].least)
+            error = [seen.mean - seen.low, seen.high - seen.mean]
+            ax.errorbar(priors[name].times, seen.mean, error, **plotting.curve_style(number), label=label)
+        ax.axhline(1, color="black", linewidth=1.2, label="the least")
+        ax.set_xscale("log")
+        ax.set_yscale("log")
+        ax.set_xticks(priors[name].times, [str(n) for n in priors[name].times])
+        low, high = ax.get_ylim()
+        ax.set_yticks([1, 1.5, 2, 3, 5], ["1", "1.5", "2", "3", "5"])
+        ax.set_ylim(low, high)
+        ax.minorticks_off()
+        frameless(ax, title=name, xlabel="rounds", ylabel="Bayes regret / the least")
+    first = next(iter(results.values()))
+    figure.suptitle(
+        f"{len(first.scenarios):,} pairs of arms from each prior, {first.runs} runs of each; 95 % intervals"
+    )
+    legend_below(figure)
+    yield "bayes", figure
+
+
+def run(settings: Settings) -> dict[str, Result]:
+    """Play all policies on arms from every prior, print what was seen and write the folder."""
+    folder, results = begin_and_play("bayes", settings, cases(settings))
+    print(f"{settings.problems:,} pairs of arms from each prior, {settings.runs} runs of each")
+    priors = {name: drawn(name, settings) for name in results}
+    tables: Tables = {
+        name.replace(", ", "_").replace(" ", "_"): (f"{name}: multiples of the least Bayes regret", rows_of(*each))
+        for name, each in ((name, (results[name], priors[name])) for name in results)
+    }
+    finish(folder, tables, draw(results, priors))
+    return results
+
+
+if __name__ == "__main__":
+    main(run, Settings, "bayes", __doc__)
