@@ -6,6 +6,7 @@ from types import ModuleType
 from jaxbandit import (
     bounds,
     chains,
+    choices,
     confidence,
     decision_processes,
     delays,
@@ -94,6 +95,7 @@ from jaxbandit.policies import (
     PrimalDualBwK,
     RatioKLUCB,
     RegretMatching,
+    RescorlaWagner,
     Rexp3,
     RoundRobinKLUCB,
     SlidingWindowUCB,
@@ -178,6 +180,7 @@ __all__ = [
     "Policy",
     "RCA",
     "RegretMatching",
+    "RescorlaWagner",
     "PosteriorGittins",
     "PosteriorWhittle",
     "Result",
@@ -207,6 +210,7 @@ __all__ = [
     "bernoulli",
     "bounds",
     "chains",
+    "choices",
     "confidence",
     "decision_processes",
     "delays",
@@ -241,7 +245,7 @@ __all__ = [
 ]
 
 _rooms = bounds, chains, confidence, divergences, environments, families, indices, metrics, policies, stress, testing
-for _room in (*_rooms, decision_processes, delays, live, named_problems, policies.memory):
+for _room in (*_rooms, choices, decision_processes, delays, live, named_problems, policies.memory):
     vars(_room)["__dir__"] = _room.__all__.copy  # completion shows public names, not imports
 
 

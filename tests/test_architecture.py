@@ -64,6 +64,7 @@ version wrapping
 sweeps: arguments interruption results simulation
 live: arguments base confidence environments families interruption members policies probabilities results selection \
 simulation version
+choices: arguments base environments live members selection simulation
 plotting: arguments bounds live metrics results
 stress: arguments base environments families interruption members metrics policies simulation sweeps texts
 testing: arguments base environments members selection simulation sums
@@ -110,6 +111,7 @@ sweeps: files storage reading tasks grids sweep_loop
 live: real_arms decision position last_events sqlite_errors log_file logged_position largest_draw choice_laws \
 summary_table history log_result player logged_rounds off_policy log_evaluation replayed_rounds log_replay bandit_env \
 gymnasium_loops
+choices: choice_data choice_likelihood parameter_ranges choice_fit population_fit recovery
 timing: machine stopwatch
 reports: tables pictures page verdicts
 command_line: options listing experiment grids
@@ -126,6 +128,7 @@ OFFERED = {
     "families": {"tilting"},
     "fast": {"jaxprs.constants", "jaxprs.primitives"},
     "indices": {"posterior_layers", "posterior_tables", "relaxed.relaxation_of", "subsidy.whittle_of"},
+    "live": {"choice_laws", "real_arms"},
     "metrics": {
         *["counts.check_label", "counts.check_result", "counts.has_best_arm", "counts.kind"],
         *["stopping_times.ends_of", "stopping_times.has_stops"],
@@ -161,6 +164,8 @@ DOORS = {
     "confidence": "ChainOrder MOST_STATES Solver chain_likelihood_ratio chain_mean chain_mean_upper chain_mixture "
     "chain_order chain_order_lower family_upper kl_ball_max "
     "kl_bound kl_lower kl_upper stationary_mean_lower stationary_mean_upper",
+    "choices": "ChoiceFit Choices ModelRecovery PopulationFit Recovery fit fit_population log_likelihood read_choices "
+    "recover recover_models",
     "decision_processes": "DiscountedValues Episodes Kind LongRun Structure diameter discounted episodes hitting_times "
     "long_run optimal structure",
     "divergences": "DISTANCES Distance bernoulli_kl farthest jensen_shannon kl log_p_value squared_hellinger "
@@ -190,7 +195,7 @@ DOORS = {
     "BernoulliGLR Blocks Budget ChainGLR FamilyGLR Identify LUCB RoundRobin SequentialHalving SuccessiveElimination "
     "TopTwo TrackAndStop "
     "IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle "
-    "BayesGittins BayesOptimal "
+    "BayesGittins BayesOptimal RescorlaWagner "
     "ALL Boltzmann CUSUM DMED DSEE EpsilonGreedy ExploreThenCommit GLR IMED IMEDMC KLUCB KLUCBMC MOSS MUCB RCA TVKLUCB "
     "UCB1 UCB1Normal UCB1Tuned UCB2 UCBSM UCBV Discounted DiscountedThompson "
     "DiscountedUCB EmpiricalKLUCB Exp3 Exp3IX Exp3P Exp3S Exp4 Gittins GradientBandit Hedge "
@@ -203,17 +208,17 @@ DOORS = {
     "testing": "check_environment check_policy",
 }
 PUBLIC = """
-DecentralisedDSEE MixtureKLUCB PrimalDualBwK RatioKLUCB
-IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB
-BayesGittins BayesOptimal Boltzmann EpsilonGreedy ExploreThenCommit UCB1Tuned UCBV
-KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCB1Normal UCB2 UCBSM Discounted DiscountedThompson DiscountedUCB EmpiricalKLUCB
-Declares Environment Exp3 Exp3IX Exp3P Exp3S Exp4 Family Feedback Gittins GradientBandit Hedge HiddenMyopic JointKLUCB
-KnownArms KnownBreaks KnownProcess LPPriority MarkovArms Myopic Oracle PlugInGittins Policy PosteriorGittins
-RegretMatching Result Rexp3 RoundRobinKLUCB SlidingWindowUCB StoppedWarning Task Thompson ThompsonMC TsallisINF
-Uniform Whittle WhittleBelief WhittleLastSeen Window WithDetector advance atlas bernoulli bounds chains confidence
-decision_processes delays divergences environments families gaussian grid hidden indices initial_carry live load_sweep
-markov metrics per_arm play_round poisson pytree random_arms restless run_keys simulate static stress sweep testing
-to_xarray top_arms two_state use_all_cores
+DecentralisedDSEE MixtureKLUCB PrimalDualBwK RatioKLUCB IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B
+UCWhittle ALL CUSUM DMED DSEE GLR IMED IMEDMC KLUCB BayesGittins BayesOptimal Boltzmann EpsilonGreedy
+ExploreThenCommit UCB1Tuned UCBV KLUCBMC MOSS MUCB RCA TVKLUCB UCB1 UCB1Normal UCB2 UCBSM Discounted
+DiscountedThompson DiscountedUCB EmpiricalKLUCB Declares Environment Exp3 Exp3IX Exp3P Exp3S Exp4 Family Feedback
+Gittins GradientBandit Hedge HiddenMyopic JointKLUCB KnownArms KnownBreaks KnownProcess LPPriority MarkovArms Myopic
+Oracle PlugInGittins Policy PosteriorGittins RegretMatching RescorlaWagner Result Rexp3 RoundRobinKLUCB
+SlidingWindowUCB StoppedWarning Task Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief WhittleLastSeen
+Window WithDetector advance atlas bernoulli bounds chains choices confidence decision_processes delays divergences
+environments families gaussian grid hidden indices initial_carry live load_sweep markov metrics per_arm play_round
+poisson pytree random_arms restless run_keys simulate static stress sweep testing to_xarray top_arms two_state
+use_all_cores
 """.split()
 
 
@@ -226,7 +231,7 @@ PUBLIC_THINGS = [
     getattr(door(room), name) for room, names in {"": " ".join(PUBLIC), **DOORS}.items() for name in names.split()
 ]
 COMMANDS = """
-ablation adversary asymptotic_bounds bandit_as_process benchmark budget changing concentration
+ablation adversary asymptotic_bounds bandit_as_process bayes benchmark budget changing concentration
 decision_processes families front hidden identification iid
 initial_state judge known_chains lower_bound mixed optimality own_policy paper peers policies restless robustness
 scenario1 scenario2 scenario3 scenario4 sweep tune uniformly_good wrong_stops

@@ -126,7 +126,8 @@ def test_feedback_made_by_hand_is_looked_at(name):
     ):
         refuses(message, policy.update, state, good._replace(**wrong))
     # these look at rewards alone
-    if name not in "GradientBandit Exp3 Exp3IX Exp3P Exp3S Exp4 Hedge RegretMatching Rexp3 TsallisINF".split():
+    of_rewards = "GradientBandit RescorlaWagner Exp3 Exp3IX Exp3P Exp3S Exp4 Hedge RegretMatching Rexp3 TsallisINF"
+    if name not in of_rewards.split():
         refuses(r"^states: \[2\] is not a list of", policy.update, state, good._replace(states=jnp.array([2])))
     refuses("^chances: ", policy.update, state, good._replace(chances=jnp.array([jnp.nan])))
     twice = Feedback(*[jnp.array([1, 1])] * 3, jnp.ones(2), jnp.int32(1))

@@ -1,4 +1,7 @@
-"""Real arms: a player with a policy, which keeps its log and its state in one SQLite file, and what a log is worth."""
+"""Real arms: a player with a policy, which keeps its log and its state in one SQLite file, and what a log is worth.
+
+Fits to choices take the modules `choice_laws` and `real_arms`.
+"""
 
 from jaxbandit.live.choice_laws import choice_probabilities
 from jaxbandit.live.decision import Decision

@@ -13,7 +13,7 @@ from jax import Array
 
 from jaxbandit import members
 from jaxbandit.arguments import LARGEST_INTEGER, has, integer
-from jaxbandit.base import Policy, State
+from jaxbandit.base import Feedback, Policy, State
 from jaxbandit.families import Bernoulli, Exponential, Poisson
 from jaxbandit.live.largest_draw import of_betas, of_chains, of_gammas, of_normals
 from jaxbandit.policies import DiscountedThompson, GradientBandit, Thompson, ThompsonMC, Uniform
@@ -153,3 +153,30 @@ def _beta_rows(policy: Any, state: State, t: Array) -> tuple[Array, ...]:
     leaves = policy.leaving + counts[:, 0, 1], policy.leaving + counts[:, 1, 0]
     stays = policy.staying + counts[:, 0, 0], policy.staying + counts[:, 1, 1]
     return leaves[0], stays[0], leaves[1], stays[1], state.reward[:, 0], state.reward[:, 1]
+
+
+@partial(jax.jit, static_argnames="numbers")
+def taught(policy: Any, table: Array, rows: Array, real: Array, learns: Array, numbers: Any) -> tuple[Array, ...]:
+    """The numbers of `ChoiceLaw` before each round of one sequence of plays, from which the policy learns.
+
+    Args:
+      table: [K, S], the reward of each state of each arm; [K, 0] if rewards are real numbers.
+      rows: [n, 3] int32, arm, state and round, from 1.
+      real: [n, 2], the reward, and the probability with which the arm was chosen; NaN for that of the policy.
+      learns: the number of rounds, of the first ones, that teach the policy.
+    """
+    own = members.probabilities(policy)
+
+    def step(carry: tuple[Any, Array], row: tuple[Array, Array]) -> tuple[tuple[Any, Array], tuple[Array, ...]]:
+        (state, last), ((arm, shown, t), paid) = carry, row
+        now = jnp.minimum(t, learns + 1)
+        # some policies plan in `scores`; its draws are not used, so that any key will do
+        _, planned = policy.scores(jax.random.fold_in(jax.random.key(0), now), state, now)
+        chances = None if own is None else jnp.where(jnp.isnan(paid[1:]), own(planned, now)[arm], paid[1:])
+        feedback = Feedback(arm[None], last[arm][None], shown[None], paid[:1], now, chances=chances)
+        new = policy.update(planned, feedback)
+        kept = jax.tree.map(lambda old, one: jnp.where(t <= learns, one, old).astype(old.dtype), state, new)
+        return (kept, last.at[arm].set(shown)), numbers(policy, planned, now)
+
+    state = jax.tree.map(jnp.asarray, policy.init(table))
+    return jax.lax.scan(step, (state, jnp.zeros(len(table), jnp.int32)), (rows, real))[1]

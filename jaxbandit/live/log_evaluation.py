@@ -5,19 +5,17 @@ from __future__ import annotations
 import textwrap
 import warnings
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import Array
 
 from jaxbandit import members
 from jaxbandit.arguments import LARGEST_INTEGER, as_floats, excerpt, integer, number
-from jaxbandit.base import Feedback, described
+from jaxbandit.base import described
 from jaxbandit.live import off_policy
-from jaxbandit.live.choice_laws import choice_law
+from jaxbandit.live.choice_laws import choice_law, taught
 from jaxbandit.live.logged_rounds import Log, as_log, real_arms
 from jaxbandit.live.player import Player
 from jaxbandit.live.real_arms import check_plays
@@ -266,24 +264,5 @@ def _along(name: str, log: Log, policy: Any, learns: int) -> np.ndarray:
         raise ValueError(f"{name}: {error}") from None
     rows = np.stack([log.arm, log.state, np.arange(1, len(log.arm) + 1)], -1).astype(np.int32)
     real = np.stack([log.reward, log.probability], -1).astype(table.dtype)
-    numbers = _taught(policy, table, rows, real, np.int32(learns), law.numbers)
+    numbers = taught(policy, table, rows, real, np.int32(learns), law.numbers)
     return law.probabilities(*(np.asarray(each, float) for each in numbers))
-
-
-@partial(jax.jit, static_argnames="numbers")
-def _taught(policy: Any, table: Array, rows: Array, real: Array, learns: Array, numbers: Any) -> tuple[Array, ...]:
-    """The numbers of `ChoiceLaw` before each round; `rows` are arm, state and round, `real` reward and probability."""
-
-    def step(carry: tuple[Any, Array], row: tuple[Array, Array]) -> tuple[tuple[Any, Array], tuple[Array, ...]]:
-        (state, last), ((arm, shown, t), paid) = carry, row
-        now = jnp.minimum(t, learns + 1)
-        # some policies plan in `scores`; its draws are not used, so that any key will do
-        _, planned = policy.scores(jax.random.fold_in(jax.random.key(0), now), state, now)
-        chances = None if members.probabilities(policy) is None else paid[1:]
-        feedback = Feedback(arm[None], last[arm][None], shown[None], paid[:1], now, chances=chances)
-        new = policy.update(planned, feedback)
-        kept = jax.tree.map(lambda old, one: jnp.where(t <= learns, one, old).astype(old.dtype), state, new)
-        return (kept, last.at[arm].set(shown)), numbers(policy, planned, now)
-
-    state = jax.tree.map(jnp.asarray, policy.init(table))
-    return jax.lax.scan(step, (state, jnp.zeros(len(table), jnp.int32)), (rows, real))[1]

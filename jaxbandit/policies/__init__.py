@@ -39,6 +39,7 @@ from jaxbandit.policies.means.greedy import EpsilonGreedy, ExploreThenCommit
 from jaxbandit.policies.means.imed import IMED
 from jaxbandit.policies.means.kl_ucb import KLUCB, RoundRobinKLUCB
 from jaxbandit.policies.means.moss import MOSS
+from jaxbandit.policies.means.rescorla_wagner import RescorlaWagner
 from jaxbandit.policies.means.thompson import DiscountedThompson, Thompson
 from jaxbandit.policies.means.ucb import UCB1, UCBSM
 from jaxbandit.policies.means.ucb1_normal import UCB1Normal
@@ -122,6 +123,7 @@ __all__ = [
     "RatioKLUCB",
     "RCA",
     "RegretMatching",
+    "RescorlaWagner",
     "Rexp3",
     "RoundRobin",
     "RoundRobinKLUCB",
