@@ -26,6 +26,7 @@ POLICIES = {name: (policy(), ARMS) for name, policy in ALL.items()} | {
     "Rexp3": (jaxbandit.Rexp3(0.1, 5), ARMS),
     "TsallisINF": (jaxbandit.TsallisINF(), ARMS),
     "RescorlaWagner": (jaxbandit.RescorlaWagner(0.4, 5.0, 0.2, 0.1, 0.05, 1.0), ARMS),
+    "Soft": (jaxbandit.Soft(jaxbandit.KLUCB(), 0.2), ARMS),
     "Hedge": (jaxbandit.Hedge(0.1), FULL),
     "RegretMatching": (jaxbandit.RegretMatching("internal"), FULL),
     "Oracle": (jaxbandit.Oracle(ARMS.means()), ARMS),

@@ -195,7 +195,7 @@ DOORS = {
     "BernoulliGLR Blocks Budget ChainGLR FamilyGLR Identify LUCB RoundRobin SequentialHalving SuccessiveElimination "
     "TopTwo TrackAndStop "
     "IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle "
-    "BayesGittins BayesOptimal RescorlaWagner "
+    "BayesGittins BayesOptimal RescorlaWagner Soft "
     "ALL Boltzmann CUSUM DMED DSEE EpsilonGreedy ExploreThenCommit GLR IMED IMEDMC KLUCB KLUCBMC MOSS MUCB RCA TVKLUCB "
     "UCB1 UCB1Normal UCB1Tuned UCB2 UCBSM UCBV Discounted DiscountedThompson "
     "DiscountedUCB EmpiricalKLUCB Exp3 Exp3IX Exp3P Exp3S Exp4 Gittins GradientBandit Hedge "
@@ -218,7 +218,7 @@ SlidingWindowUCB StoppedWarning Task Thompson ThompsonMC TsallisINF Uniform Whit
 Window WithDetector advance atlas bernoulli bounds chains choices confidence decision_processes delays divergences
 environments families gaussian grid hidden indices initial_carry live load_sweep markov metrics per_arm play_round
 poisson pytree random_arms restless run_keys simulate static stress sweep testing to_xarray top_arms two_state
-use_all_cores
+use_all_cores Soft
 """.split()
 
 

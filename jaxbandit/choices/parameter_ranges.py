@@ -39,8 +39,9 @@ class Ranges(NamedTuple):
 
     def policy(self, policy: Policy, values: Array | np.ndarray) -> Policy:
         """The policy with these values [P] of the fitted fields."""
-        changed: Any = dataclasses.replace(policy, **{name: values[n] for n, name in enumerate(self.names)})  # type: ignore[type-var]
-        return changed
+        for n, name in enumerate(self.names):
+            policy = _with(policy, name, values[n])
+        return policy
 
     def inside(self, angles: Array) -> Array:
         """Values [P] of any real numbers: low + (high - low) sin^2, so that an optimum at an edge is a regular one."""
@@ -50,6 +51,22 @@ class Ranges(NamedTuple):
         """Numbers [..., P] with these values, away from the edges, where gradients vanish."""
         share = np.clip((values - self.low) / (self.high - self.low), 0.02, 0.98)
         return np.asarray(np.arcsin(np.sqrt(share)))
+
+
+def _with(policy: Any, name: str, value: Any) -> Any:
+    """The policy with another value of a field, `policy.exploration` for one of the policy that it holds."""
+    field, _, rest = name.partition(".")
+    return dataclasses.replace(policy, **{field: _with(getattr(policy, field), rest, value) if rest else value})
+
+
+def _value(policy: Any, name: str) -> Any:
+    """The value of a field."""
+    holder = policy
+    for field in name.split("."):
+        if field not in field_names(holder):
+            raise ValueError(f"ranges: {name!r} is not a field of {type(policy).__name__}")
+        holder = getattr(holder, field)
+    return holder
 
 
 def ranges_of(policy: Any, ranges: Mapping[str, Any], choices: Choices | None = None) -> Ranges:
@@ -68,10 +85,8 @@ def ranges_of(policy: Any, ranges: Mapping[str, Any], choices: Choices | None = 
         raise ValueError(f"ranges: {excerpt(ranges)} is not a dict such as {{'learning_rate': (0, 1)}}")
     ends, begin = [], []
     for name, pair in ranges.items():
-        if name not in field_names(policy):
-            raise ValueError(f"ranges: {name!r} is not a field of {type(policy).__name__}")
-        value = getattr(policy, name)
-        if value is None or np.ndim(value):
+        value = _value(policy, name) if isinstance(name, str) else None
+        if not isinstance(value, float | np.ndarray | np.generic | Array | int) or np.ndim(value):
             raise ValueError(f"ranges: {name} is {excerpt(value)}; give the policy one number, with which to begin")
         if np.asarray(value).dtype.kind != "f":
             raise ValueError(

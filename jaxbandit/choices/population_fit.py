@@ -13,7 +13,7 @@ from jax import Array
 from jaxbandit.arguments import integer
 from jaxbandit.base import Policy, described
 from jaxbandit.choices.choice_data import Choices
-from jaxbandit.choices.choice_fit import descended, over_subjects
+from jaxbandit.choices.choice_fit import curvature, descended, over_subjects
 from jaxbandit.choices.choice_likelihood import check_choices
 from jaxbandit.choices.parameter_ranges import Ranges, ranges_of
 
@@ -157,4 +157,4 @@ def _posterior(log_likelihood: Any, fitted: Ranges, numbers: Array) -> tuple[Arr
         return log_likelihood(fitted.low + fitted.width * jax.nn.sigmoid(logits)) + prior
 
     mode = descended(lambda logits: -log_density(logits), begin)
-    return mode, -jax.hessian(log_density)(mode), log_density(mode)
+    return mode, -curvature(log_density, mode), log_density(mode)

@@ -40,6 +40,7 @@ from jaxbandit.policies.means.imed import IMED
 from jaxbandit.policies.means.kl_ucb import KLUCB, RoundRobinKLUCB
 from jaxbandit.policies.means.moss import MOSS
 from jaxbandit.policies.means.rescorla_wagner import RescorlaWagner
+from jaxbandit.policies.means.soft import Soft
 from jaxbandit.policies.means.thompson import DiscountedThompson, Thompson
 from jaxbandit.policies.means.ucb import UCB1, UCBSM
 from jaxbandit.policies.means.ucb1_normal import UCB1Normal
@@ -129,6 +130,7 @@ __all__ = [
     "RoundRobinKLUCB",
     "SequentialHalving",
     "SlidingWindowUCB",
+    "Soft",
     "SuccessiveElimination",
     "Thompson",
     "ThompsonMC",
