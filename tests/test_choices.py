@@ -113,6 +113,17 @@ def test_softmax_choice_by_an_index():
     assert (fitted.log_likelihood >= grid.max(0) - 1e-9).all()
 
 
+def test_choices_of_probability_zero():
+    """UCB1 tries all arms first; a subject who does not never follows it."""
+    soft, ranges = Soft(UCB1(bonus=2.0), 0.4), {"temperature": (0.05, 5)}
+    seen = read_choices({"subject": [1, 1, 2, 2], "arm": [0, 1, 0, 0], "reward": [0, 1, 1, 0]})
+    fitted = fit(soft, seen, ranges, starts=1)
+    assert np.isfinite(fitted.log_likelihood[0]) and fitted.log_likelihood[1] == -np.inf
+    assert np.isnan(fitted.estimates[1]).all() and np.isnan(fitted.standard_errors[1]).all()
+    with pytest.raises(ValueError, match="choices: those of subject '2' have probability 0"):
+        fit_population(soft, seen, ranges)
+
+
 def test_softmax_draws_and_infinite_scores():
     """40,000 draws against the probabilities: false once in 10^6 for each arm, and .013 off is noticed."""
     table = jnp.array([[0.0, 1.0]] * 3)

@@ -36,7 +36,7 @@ class ChoiceFit(NamedTuple):
     Fields:
       names: P names of fields.
       subjects: N names.
-      estimates: [N, P].
+      estimates: [N, P]; NaN for a subject whose choices have probability 0 wherever it was looked.
       standard_errors: [N, P], from the curvature of the log-likelihood at the estimates; NaN for a subject with an
         estimate at an edge of its range, or whose log-likelihood is flat, where they would mean nothing.
       at_edge: [N, P], whether the estimate lies at an edge of its range.
@@ -123,10 +123,12 @@ def fit(policy: Policy, choices: Choices, ranges: Mapping[str, Any], *, starts: 
     (value,) = over_subjects(_values, policy, fitted, choices, tried)
     begin = np.take_along_axis(tried, np.argsort(-value, 1)[:, :starts, None], 1)
     ends, reached = over_subjects(_climb, policy, fitted, choices, begin, at_once=max(1, AT_ONCE // starts))
+    reached = np.where(np.isnan(reached), -np.inf, reached)
     each, best = np.arange(len(begin)), reached.argmax(1)
     estimates = ends[each, best]
     low, high = estimates - fitted.low < EDGE * fitted.width, fitted.high - estimates < EDGE * fitted.width
     estimates = np.where(low, fitted.low, np.where(high, fitted.high, estimates))
+    estimates = np.where(np.isfinite(reached[each, best])[:, None], estimates, np.nan)
     value, second = over_subjects(_curved, policy, fitted, choices, estimates)
     share = (estimates - fitted.low) / fitted.width
     by_angle = 2 * fitted.width * np.sqrt(share * (1 - share))  # what a value changes by, at a maximum inside the range
@@ -136,7 +138,7 @@ def fit(policy: Policy, choices: Choices, ranges: Mapping[str, Any], *, starts: 
         estimates,
         np.where((low | high).any(1, keepdims=True), np.nan, by_angle * _errors(-second)),
         low | high,
-        value,
+        np.where(np.isnan(value), -np.inf, value),
         choices.number,
         (reached > reached[each, best][:, None] - 1e-3).sum(1),
     )

@@ -91,7 +91,7 @@ def fit_population(
       A `PopulationFit`, computed in float64.
 
     Raises:
-      ValueError: as `fit`; a single subject.
+      ValueError: as `fit`; a single subject, or one whose choices have probability 0.
 
     Source: Huys et al. 2011 (not opened: written from memory).
 
@@ -116,6 +116,9 @@ def fit_population(
         steps += 1
         numbers = np.stack([modes, np.broadcast_to(mean, shape), np.broadcast_to(spread, shape)], 1)
         modes, curvature, value = over_subjects(_posterior, policy, fitted, choices, numbers)
+        if not np.isfinite(value).all():
+            never = choices.subjects[int(np.argmin(np.isfinite(value)))]
+            raise ValueError(f"choices: those of subject {never!r} have probability 0 under this policy")
         covariance = np.linalg.inv(curvature)
         variances = np.diagonal(covariance, axis1=1, axis2=2)
         before, mean = np.stack([mean, spread]), modes.mean(0)
