@@ -19,7 +19,7 @@ import jaxbandit
 FEW = {"simulate": 40, "environments": 60, "policies": 60, "numbers": 80, "rounds": 30, "results": 50}
 FEW |= {"testing": 5, "stress": 5, "choices": 5}
 MANY = {"simulate": 500, "environments": 900, "policies": 1200, "numbers": 1800, "rounds": 400, "results": 900}
-MANY |= {"testing": 60, "stress": 60, "choices": 80}
+MANY |= {"testing": 60, "stress": 60, "choices": 30}
 SLOW = list(HealthCheck)  # a program is compiled now and then
 # what nobody calls with arguments of their own: types of what is returned, protocols, names of things, constants
 NO_CALLS = """

@@ -157,7 +157,7 @@ def test_estimates_errors_and_their_coverage():
     errors that are 15 % too small are noticed. Two of them against Nelder and Mead on the loop's likelihood, with
     errors from its second differences."""
     truth = np.random.default_rng(3).uniform((0.3, 2.0), (0.7, 5.0), (500, 2))
-    result = recover(RescorlaWagner(), RANGES, jaxbandit.bernoulli([0.6, 0.4]), truth=truth, rounds=300, starts=2)
+    result = recover(RescorlaWagner(), RANGES, jaxbandit.bernoulli([0.6, 0.4]), truth=truth, rounds=300, starts=1)
     assert (result.coverage > 0.91).all() and (result.coverage < 0.98).all()
     assert (abs(result.bias) < (0.03, 0.3)).all() and (result.correlation > (0.75, 0.85)).all()
     assert not result.fitted.at_edge.mean() > 0.02
