@@ -58,11 +58,15 @@ class Drawn(NamedTuple):
     least: list[BayesOptimum]
 
 
-def drawn(name: str, settings: Settings) -> Drawn:
+def horizons(name: str, settings: Settings) -> list[int]:
     """The horizons of a prior that are asked for."""
-    prior = PRIORS[name]
-    times = [n for n in HORIZONS[np.ndim(prior)] if n <= settings.horizon]
-    return Drawn(times, [bayes_optimum(prior, n) for n in times])
+    return [n for n in HORIZONS[np.ndim(PRIORS[name])] if n <= settings.horizon]
+
+
+def drawn(name: str, settings: Settings) -> Drawn:
+    """The horizons of a prior, and the optimum of each."""
+    times = horizons(name, settings)
+    return Drawn(times, [bayes_optimum(PRIORS[name], n) for n in times])
 
 
 def policies(name: str, horizon: int) -> dict[str, Policy]:
@@ -81,7 +85,7 @@ def cases(settings: Settings) -> dict[str, Any]:
     for number, (name, prior) in enumerate(PRIORS.items()):
         space, random = PriorSpace(prior), np.random.default_rng([settings.seed, number])
         arms = {str(n): space.problem(random.random(space.dimension)).arms for n in range(settings.problems)}
-        times = [n for n in HORIZONS[np.ndim(prior)] if n <= settings.horizon]
+        times = horizons(name, settings)
         made[name] = {"scenarios": arms, "policies": policies(name, times[-1]), "times": times} | settings.size()
         made[name] |= {"horizon": times[-1], "random_numbers": "independent"}
     return made

@@ -45,11 +45,11 @@ class Ranges(NamedTuple):
 
     def inside(self, angles: Array) -> Array:
         """Values [P] of any real numbers: low + (high - low) sin^2, so that an optimum at an edge is a regular one."""
-        return self.low + (self.high - self.low) * jnp.sin(angles) ** 2
+        return self.low + self.width * jnp.sin(angles) ** 2
 
     def angles(self, values: np.ndarray) -> np.ndarray:
         """Numbers [..., P] with these values, away from the edges, where gradients vanish."""
-        share = np.clip((values - self.low) / (self.high - self.low), 0.02, 0.98)
+        share = np.clip((values - self.low) / self.width, 0.02, 0.98)
         return np.asarray(np.arcsin(np.sqrt(share)))
 
 

@@ -115,17 +115,17 @@ def fit_population(
     while steps < most:
         steps += 1
         numbers = np.stack([modes, np.broadcast_to(mean, shape), np.broadcast_to(spread, shape)], 1)
-        modes, curvature, value = over_subjects(_posterior, policy, fitted, choices, numbers)
+        modes, curved, value = over_subjects(_posterior, policy, fitted, choices, numbers)
         if not np.isfinite(value).all():
             never = choices.subjects[int(np.argmin(np.isfinite(value)))]
             raise ValueError(f"choices: those of subject {never!r} have probability 0 under this policy")
-        covariance = np.linalg.inv(curvature)
+        covariance = np.linalg.inv(curved)
         variances = np.diagonal(covariance, axis1=1, axis2=2)
         before, mean = np.stack([mean, spread]), modes.mean(0)
         spread = np.maximum(np.sqrt(((modes - mean) ** 2 + variances).mean(0)), LEAST_SPREAD)
         if np.abs(np.stack([mean, spread]) - before).max() < STILL:
             break
-    _, determinant = np.linalg.slogdet(curvature)
+    _, determinant = np.linalg.slogdet(curved)
     half = 1.96 * np.sqrt(variances)
     return PopulationFit(
         names=fitted.names,

@@ -99,18 +99,9 @@ def recover(
     >>> recover(jaxbandit.RescorlaWagner(), ranges, arms, subjects=5, rounds=50).truth.shape
     (5, 2)
     """
-    fitted, key = ranges_of(policy, ranges), jax.random.key(0) if key is None else key
+    key = jax.random.key(0) if key is None else key
     check_key(key)
-    subjects, rounds = integer("subjects", subjects, 1, LARGEST_INTEGER), integer("rounds", rounds, 1, LARGEST_INTEGER)
-    drawing, playing = jax.random.split(key)
-    if truth is None:
-        shares = np.asarray(jax.random.uniform(drawing, (subjects, len(fitted.names))), float)
-        true = fitted.low + fitted.width * shares
-    else:
-        true = finite("truth", truth)
-        if true.ndim != 2 or true.shape[1] != len(fitted.names):
-            raise ValueError(f"truth: shape {true.shape} is not [N, {len(fitted.names)}], a column for each field")
-    played = choices_of(policy, fitted, environment, true, rounds, playing)
+    true, played = _players(policy, ranges, environment, subjects, rounds, key, truth)
     return Recovery(true, fit(policy, played, ranges, starts=starts, key=key))
 
 
@@ -181,15 +172,27 @@ def recover_models(
             raise ValueError(f"models[{label!r}]: {excerpt(model)} is not a pair of a policy and its ranges")
     counts = np.zeros((len(models), len(models)), int)
     for row, (policy, ranges) in enumerate(models.values()):
-        fitted = ranges_of(policy, ranges)
-        number, size = integer("subjects", subjects, 1), integer("rounds", rounds, 1)
-        drawing, playing = jax.random.split(jax.random.fold_in(key, row))
-        shares = np.asarray(jax.random.uniform(drawing, (number, len(fitted.names))), float)
-        played = choices_of(policy, fitted, environment, fitted.low + fitted.width * shares, size, playing)
+        _, played = _players(policy, ranges, environment, subjects, rounds, jax.random.fold_in(key, row))
         fits = [fit(other, played, wanted, starts=starts, key=key) for other, wanted in models.values()]
         scores = np.stack([each.bic if criterion == "BIC" else each.aic for each in fits])
         counts[row] = np.bincount(scores.argmin(0), minlength=len(models))
     return ModelRecovery(tuple(map(str, models)), counts, criterion)
+
+
+def _players(
+    policy: Any, ranges: Any, environment: Any, subjects: int, rounds: int, key: Array, truth: Any = None
+) -> tuple[np.ndarray, Choices]:
+    """The fields [N, P] of players, uniform in their ranges unless they are known, and what these players choose."""
+    fitted, (drawing, playing) = ranges_of(policy, ranges), jax.random.split(key)
+    subjects, rounds = integer("subjects", subjects, 1, LARGEST_INTEGER), integer("rounds", rounds, 1, LARGEST_INTEGER)
+    if truth is None:
+        shares = np.asarray(jax.random.uniform(drawing, (subjects, len(fitted.names))), float)
+        values = fitted.low + fitted.width * shares
+    else:
+        values = finite("truth", truth)
+        if values.ndim != 2 or values.shape[1] != len(fitted.names):
+            raise ValueError(f"truth: shape {values.shape} is not [N, {len(fitted.names)}], a column for each field")
+    return values, choices_of(policy, fitted, environment, values, rounds, playing)
 
 
 def choices_of(policy: Any, fitted: Ranges, environment: Any, values: np.ndarray, rounds: int, key: Array) -> Choices:
