@@ -14,6 +14,7 @@ from jaxbandit import (
     environments,
     families,
     indices,
+    learning,
     live,
     metrics,
     named_problems,
@@ -72,6 +73,7 @@ from jaxbandit.policies import (
     DiscountedUCB,
     EmpiricalKLUCB,
     EpsilonGreedy,
+    Exchangeable,
     Exp3,
     Exp3IX,
     Exp3P,
@@ -85,6 +87,7 @@ from jaxbandit.policies import (
     JointKLUCB,
     KnownBreaks,
     KnownProcess,
+    Learned,
     LPPriority,
     MixtureKLUCB,
     Myopic,
@@ -94,6 +97,7 @@ from jaxbandit.policies import (
     PosteriorWhittle,
     PrimalDualBwK,
     RatioKLUCB,
+    Recurrent,
     RegretMatching,
     RescorlaWagner,
     Rexp3,
@@ -150,6 +154,7 @@ __all__ = [
     "EmpiricalKLUCB",
     "EpsilonGreedy",
     "Environment",
+    "Exchangeable",
     "Exp3",
     "Exp3IX",
     "Exp3P",
@@ -167,6 +172,7 @@ __all__ = [
     "KnownArms",
     "KnownBreaks",
     "KnownProcess",
+    "Learned",
     "LPPriority",
     "MOSS",
     "MUCB",
@@ -180,6 +186,7 @@ __all__ = [
     "PlugInGittins",
     "Policy",
     "RCA",
+    "Recurrent",
     "RegretMatching",
     "RescorlaWagner",
     "PosteriorGittins",
@@ -224,6 +231,7 @@ __all__ = [
     "hidden",
     "indices",
     "initial_carry",
+    "learning",
     "live",
     "load_sweep",
     "markov",
@@ -247,7 +255,7 @@ __all__ = [
 ]
 
 _rooms = bounds, chains, confidence, divergences, environments, families, indices, metrics, policies, stress, testing
-for _room in (*_rooms, choices, decision_processes, delays, live, named_problems, policies.memory):
+for _room in (*_rooms, choices, decision_processes, delays, learning, live, named_problems, policies.memory):
     vars(_room)["__dir__"] = _room.__all__.copy  # completion shows public names, not imports
 
 

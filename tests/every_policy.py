@@ -29,6 +29,7 @@ POLICIES = {name: (policy(), ARMS) for name, policy in ALL.items()} | {
     "Soft": (jaxbandit.Soft(jaxbandit.KLUCB(), 0.2), ARMS),
     "Hedge": (jaxbandit.Hedge(0.1), FULL),
     "RegretMatching": (jaxbandit.RegretMatching("internal"), FULL),
+    "Learned": (jaxbandit.Learned.of(jaxbandit.Recurrent(4), horizon=20), ARMS),
     "Oracle": (jaxbandit.Oracle(ARMS.means()), ARMS),
     "Gittins": (jaxbandit.Gittins.of(ARMS, 0.9), ARMS),
     "BayesGittins": (jaxbandit.BayesGittins.of([[[1, 2], [2, 1]]], 0.9, depth=10, ahead=20), ARMS),

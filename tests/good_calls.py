@@ -43,6 +43,8 @@ BUTTONS = jaxbandit.live.gymnasium_env(IID, horizon=2)
 BEST = jaxbandit.BayesOptimal.of(np.ones((2, 2)), 3)
 CHOSEN = jaxbandit.choices.read_choices({"subject": [1, 1, 2], "arm": ["a", "b", "b"], "reward": [0, 1, 1]})
 LEARNER = jaxbandit.RescorlaWagner()
+NET = jaxbandit.Learned.of(jaxbandit.Exchangeable(2), horizon=3)
+jaxbandit.learning.save(NET, FOLDER / "net.npz")
 LOGGED = {"arm": ["a", "b"] * 300, "reward": [0, 1] * 300, "probability": [0.5] * 600}
 RUN = {"key": KEY, "runs": 2, "horizon": 3, "plays": 1, "times": [1, 2, 3], "progress": False}
 CASE = {"scenarios": ARMS, "policies": {"U": UCB1()}, "key": KEY, "runs": 2, "horizon": 3, "times": [1, 2, 3]}

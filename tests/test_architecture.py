@@ -67,6 +67,7 @@ simulation version
 choices: arguments base environments live members selection simulation
 plotting: arguments bounds live metrics results
 stress: arguments base environments families interruption members metrics policies simulation sweeps texts
+learning: arguments base choices interruption members policies results selection stress
 testing: arguments base environments members selection simulation sums
 timing: ABOVE
 reports: ABOVE
@@ -104,7 +105,7 @@ progress regrouping chunks loop
 simulation/asking: user_code tracing recording contracts declared request
 simulation/telling: free_memory fingerprint
 environments: rested independent restless_bandits changing processes spending
-policies: parts means chains restless changing processes spending identify
+policies: parts means chains restless changing processes spending identify learned
 policies/identify: evidence glr_rules family_rule blocks fixed_budget sampling_rules track_and_stop identification
 stress: spaces changing_space prior_space trials preparation survey point_search error_search failure_search
 sweeps: files storage reading tasks grids sweep_loop
@@ -112,6 +113,7 @@ live: real_arms decision position last_events sqlite_errors log_file logged_posi
 summary_table history log_result player logged_rounds off_policy log_evaluation replayed_rounds log_replay bandit_env \
 gymnasium_loops
 choices: choice_data choice_likelihood parameter_ranges choice_fit population_fit recovery
+learning: problem_pool episodes score_gradient policy_file steps tuning training
 timing: machine stopwatch
 reports: tables pictures page verdicts
 command_line: options listing experiment grids
@@ -123,6 +125,7 @@ commands: judge stress sweep tune evaluate atlas policies entry completion""".sp
 }
 # what the `__init__` of a room says that others may take beside the names in its `__all__`: a module, or a name in one
 OFFERED = {
+    "choices": {"parameter_ranges"},
     "confidence": {"bernoulli.SOLVERS", "bernoulli.exponential_excess", "bernoulli.shortfall"},
     "environments/rested": {"columns"},
     "families": {"tilting"},
@@ -133,7 +136,14 @@ OFFERED = {
         *["counts.check_label", "counts.check_result", "counts.has_best_arm", "counts.kind"],
         *["stopping_times.ends_of", "stopping_times.has_stops"],
     },
-    "results": {"display.stopped", "display.variant_names", "file.whole_file", "named_axes", "result.join_times"},
+    "results": {
+        "display.stopped",
+        "display.variant_names",
+        "file.file_name",
+        "file.whole_file",
+        "named_axes",
+        "result.join_times",
+    },
     "command_line": {"experiment", "listing", "options"},
     "command_line/grids": {"criterion", "landscape", "offered", "policy_grid", "toml_file"},
     "commands": {"entry.main"},
@@ -183,6 +193,7 @@ DOORS = {
     "families": "Bernoulli Exponential Family Gaussian Poisson TabledChains TwoStateChains chain_family",
     "indices": "Mixture Relaxation WhittleIndices best_mixture gittins gittins_beta gittins_beta_rows gittins_value "
     "relaxation rounds_to_record whittle with_start",
+    "learning": "RegretGradient Trained Tuned load regret_gradient save train tune",
     "live": "Choice Decision Evaluation History Log Player Replay Report choice_probabilities evaluate gymnasium_env "
     "play read_log replay",
     "metrics": "IdentificationSummary Summary bayes_regret best_arms best_share constant_regret discounted_reward "
@@ -195,7 +206,7 @@ DOORS = {
     "BernoulliGLR Blocks Budget ChainGLR FamilyGLR Identify LUCB RoundRobin SequentialHalving SuccessiveElimination "
     "TopTwo TrackAndStop "
     "IMEDRL KLUCRL PSRL PosteriorWhittle TUCRL UCBVI UCRL2 UCRL2B UCWhittle "
-    "BayesGittins BayesOptimal RescorlaWagner Soft "
+    "BayesGittins BayesOptimal Exchangeable Learned Recurrent RescorlaWagner Soft "
     "ALL Boltzmann CUSUM DMED DSEE EpsilonGreedy ExploreThenCommit GLR IMED IMEDMC KLUCB KLUCBMC MOSS MUCB RCA TVKLUCB "
     "UCB1 UCB1Normal UCB1Tuned UCB2 UCBSM UCBV Discounted DiscountedThompson "
     "DiscountedUCB EmpiricalKLUCB Exp3 Exp3IX Exp3P Exp3S Exp4 Gittins GradientBandit Hedge "
@@ -218,7 +229,7 @@ SlidingWindowUCB StoppedWarning Task Thompson ThompsonMC TsallisINF Uniform Whit
 Window WithDetector advance atlas bernoulli bounds chains choices confidence decision_processes delays divergences
 environments families gaussian grid hidden indices initial_carry live load_sweep markov metrics per_arm play_round
 poisson pytree random_arms restless run_keys simulate static stress sweep testing to_xarray top_arms two_state
-use_all_cores Soft
+use_all_cores Soft Exchangeable Learned Recurrent learning
 """.split()
 
 
@@ -233,8 +244,8 @@ PUBLIC_THINGS = [
 COMMANDS = """
 ablation adversary asymptotic_bounds bandit_as_process bayes benchmark budget changing concentration
 decision_processes families front hidden identification iid
-initial_state judge known_chains lower_bound mixed optimality own_policy paper peers policies restless robustness
-scenario1 scenario2 scenario3 scenario4 sweep tune uniformly_good wrong_stops
+initial_state judge known_chains learned lower_bound mixed optimality own_policy paper peers policies restless
+robustness scenario1 scenario2 scenario3 scenario4 sweep tune uniformly_good wrong_stops
 """.split()
 
 

@@ -17,9 +17,9 @@ from test_architecture import DOORS, PUBLIC
 import jaxbandit
 
 FEW = {"simulate": 40, "environments": 60, "policies": 60, "numbers": 80, "rounds": 30, "results": 50}
-FEW |= {"testing": 5, "stress": 5, "choices": 5}
+FEW |= {"testing": 5, "stress": 5, "choices": 5, "learning": 10}
 MANY = {"simulate": 500, "environments": 900, "policies": 1200, "numbers": 1800, "rounds": 400, "results": 900}
-MANY |= {"testing": 60, "stress": 60, "choices": 30}
+MANY |= {"testing": 60, "stress": 60, "choices": 30, "learning": 40}
 SLOW = list(HealthCheck)  # a program is compiled now and then
 # what nobody calls with arguments of their own: types of what is returned, protocols, names of things, constants
 NO_CALLS = """
@@ -29,6 +29,7 @@ metrics stress testing use_all_cores Bound Condition Solver DISTANCES Distance E
 Relaxation StoppedWarning WhittleIndices Summary COLOURS Atlas NamedProblem atlas Found Interval Problem Space Survey
 DiscountedValues Mixture live Choice Decision Evaluation History Log Replay Report Identification Pair ChainOrder
 IdentificationSummary MOST_STATES WrongAnswers BayesOptimum
+learning RegretGradient Trained Tuned
 choices ChoiceFit Choices ModelRecovery PopulationFit Recovery
 """.split()
 # environments as they are built by functions that check, spaces (checked where they are used), and the parts

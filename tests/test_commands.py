@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from experiments.published.scenarios import SCENARIOS
-from jaxbandit import KLUCB, UCB1, Thompson, Uniform
+from jaxbandit import KLUCB, UCB1, Exchangeable, Thompson, Uniform
 from jaxbandit.policies import BernoulliGLR, RoundRobin
 
 SMALL = {"KL-UCB-SM": KLUCB(), "uniform": Uniform()}
@@ -34,6 +34,7 @@ front: final worst scenario_1 scenario_2 scenario_3 scenario_4 i_i_d_arms i_i_d_
 restless: table best overtaking; restless finals
 hidden: verdicts regret final; hidden
 bayes: Bernoulli_uniform chains_sticky; bayes
+learned: Bernoulli_60_rounds chains_60_rounds failures; learned
 known_chains: missed again; known_chains
 mixed: table growth bounds claims phases; regret_scenario_1 phases
 policies: easy_Bernoulli hard_Bernoulli Gaussian Poisson exponential scenario_1 worst; policies
@@ -62,6 +63,7 @@ SETTINGS = {
     "uniformly_good": {"runs": 3, "horizon": 200, "pairs": 3},
     "known_chains": {"runs": 3, "error": 0.1},
     "bayes": {"runs": 2, "horizon": 10, "problems": 5},
+    "learned": {"runs": 2, "horizon": 60, "problems": 5, "steps": 2, "budget": 32},
     "changing": {"runs": 3, "horizon": 200, "problems": 4, "runs_of_problem": 2},
     **{name: {"quick": True} for name in ("decision_processes", "budget", "robustness")},
     "tune": {"runs": 4, "held_out": 6, "horizon": 300, "policy": "UCB1", "grid": "bonus = [0.5, 2]"},
@@ -77,6 +79,10 @@ def only(module, name, *labels):
 REPLACED = {  # for speed
     "bayes.PRIORS": only("bayes", "PRIORS", "Bernoulli, uniform", "chains, sticky"),
     "bayes.playing_two_states": lambda: FEW,
+    "learned.playing_two_states": lambda: FEW,
+    "learned.NETWORKS": {"counts": Exchangeable(4)},
+    "learned.DISCOUNTS": (0.9,),
+    "learned.DEPTH": {"Bernoulli": 10, "chains": 10},
     "lower_bound.POLICIES": SMALL | {"UCB-SM": UCB1()},
     "initial_state.NAMES": ("scenario 2",),
     "optimality.PLAYED": SMALL,

@@ -116,6 +116,7 @@ MADE_OF_NUMBERS = {  # how to make the policies for arms that change, and others
     "SlidingWindowUCB": lambda: jaxbandit.SlidingWindowUCB(100),
     "DiscountedThompson": lambda: jaxbandit.DiscountedThompson(0.9),
     "RescorlaWagner": jaxbandit.RescorlaWagner,  # needs none, but is a model of players, which `ALL` is not for
+    "Learned": lambda: jaxbandit.Learned.of(horizon=60),
     "Soft": lambda: jaxbandit.Soft(jaxbandit.KLUCB()),
     "SequentialHalving": lambda: jaxbandit.policies.SequentialHalving(100),
     "ExploreThenCommit": lambda: jaxbandit.ExploreThenCommit(10),

@@ -1,4 +1,7 @@
-"""Fits of policies to the choices of subjects: likelihoods, estimates with standard errors, populations, recovery."""
+"""Fits of policies to the choices of subjects: likelihoods, estimates with standard errors, populations, recovery.
+
+Tuning by gradient takes `parameter_ranges`, the fields of a policy that are moved.
+"""
 
 from jaxbandit.choices.choice_data import Choices, read_choices
 from jaxbandit.choices.choice_fit import ChoiceFit, fit

@@ -30,6 +30,8 @@ from jaxbandit.policies.identify.glr_rules import BernoulliGLR, ChainGLR
 from jaxbandit.policies.identify.identification import Identify
 from jaxbandit.policies.identify.sampling_rules import LUCB, RoundRobin, SuccessiveElimination, TopTwo
 from jaxbandit.policies.identify.track_and_stop import TrackAndStop
+from jaxbandit.policies.learned.learned_policy import Learned
+from jaxbandit.policies.learned.networks import Exchangeable, Recurrent
 from jaxbandit.policies.means.baselines import Oracle, Uniform
 from jaxbandit.policies.means.boltzmann import Boltzmann
 from jaxbandit.policies.means.dmed import DMED
@@ -87,6 +89,7 @@ __all__ = [
     "DSEE",
     "EmpiricalKLUCB",
     "EpsilonGreedy",
+    "Exchangeable",
     "Exp3",
     "Exp3IX",
     "Exp3P",
@@ -109,6 +112,7 @@ __all__ = [
     "KLUCRL",
     "KnownBreaks",
     "KnownProcess",
+    "Learned",
     "LPPriority",
     "LUCB",
     "MixtureKLUCB",
@@ -123,6 +127,7 @@ __all__ = [
     "PSRL",
     "RatioKLUCB",
     "RCA",
+    "Recurrent",
     "RegretMatching",
     "RescorlaWagner",
     "Rexp3",

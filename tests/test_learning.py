@@ -1,0 +1,314 @@
+"""Gradients of regret against enumeration and differences, training that goes on, networks against plain loops."""
+
+import dataclasses
+import itertools
+import signal
+import warnings
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+import jaxbandit
+from jaxbandit import Exchangeable, Learned, Recurrent, RescorlaWagner, Soft, StoppedWarning, Thompson, metrics
+from jaxbandit.learning import load, regret_gradient, save, score_gradient, train, training, tune
+from jaxbandit.learning.problem_pool import pool_of
+from jaxbandit.stress import PriorSpace
+
+ARMS = jaxbandit.bernoulli([0.6, 0.4])
+CHAINS = jaxbandit.two_state([0.3, 0.2], [0.1, 0.3])
+UNIFORM = PriorSpace(((1, 1), (1, 1)))
+SMALL = Learned.of(Exchangeable(4), horizon=10)
+
+
+class Counts(NamedTuple):
+    plays: Any
+    gained: Any
+
+
+@jaxbandit.pytree
+class SoftMean:
+    """Softmax of eta times the posterior mean of a uniform prior."""
+
+    eta: float
+
+    def init(self, reward):
+        return Counts(jnp.zeros(len(reward)), jnp.zeros(len(reward)))
+
+    def scores(self, key, state, t):
+        return self._logits(state) + jax.random.gumbel(key, state.plays.shape, mode="high"), state
+
+    def update(self, state, feedback):
+        gained = state.gained.at[feedback.arms].add(feedback.rewards.astype(state.gained.dtype))
+        return Counts(state.plays.at[feedback.arms].add(1.0), gained)
+
+    def probabilities(self, state, t):
+        return jax.nn.softmax(self._logits(state))
+
+    def _logits(self, state):
+        return jnp.asarray(self.eta) * (1 + state.gained) / (2 + state.plays)
+
+
+def enumerated(eta, means, rounds):
+    """The expected reward of `SoftMean` over all histories, in plain float64."""
+
+    def rest(plays, gained, left):
+        if not left:
+            return 0.0
+        weights = np.exp(eta * (1 + gained) / (2 + plays))
+        value = 0.0
+        for arm, mean in enumerate(means):
+            for reward, chance in ((1, mean), (0, 1 - mean)):
+                after = plays.copy(), gained.copy()
+                after[0][arm] += 1
+                after[1][arm] += reward
+                value += weights[arm] / weights.sum() * chance * (reward + rest(*after, left - 1))
+        return value
+
+    return rest(np.zeros(len(means)), np.zeros(len(means)), rounds)
+
+
+@pytest.mark.parametrize(("eta", "draws"), [(0.0, 2), (2.0, 5)])
+def test_the_gradient_is_that_of_all_histories(eta, draws):
+    """Known to ten digits; 4 standard errors (false-fail 6e-5 each), which detects an error of 6 %."""
+    exact = (enumerated(eta + 1e-4, [0.6, 0.4], 5) - enumerated(eta - 1e-4, [0.6, 0.4], 5)) / 2e-4
+    assert exact == pytest.approx({0.0: 0.0130833333, 2.0: 0.0117066798}[eta], abs=1e-8)
+    size = {"horizon": 5, "runs": 100_000 // draws, "draws": draws}
+    seen = regret_gradient(SoftMean(eta), ARMS, {"eta": (eta - 1, eta + 1)}, **size)
+    assert abs(seen.value[0] + exact) < 4 * seen.error[0]
+    assert seen.error[0] < 8e-4
+    assert seen.regret == pytest.approx(3 - enumerated(eta, [0.6, 0.4], 5), abs=0.03)
+
+
+def test_the_gradient_is_the_difference_with_common_random_numbers():
+    """On chains, of two fields at once: 4 joint standard errors; the larger field moves regret by 40 of its errors."""
+    policy, size = RescorlaWagner(0.3, 4.0), {"horizon": 30}
+    ranges = {"learning_rate": (0.0, 1.0), "inverse_temperature": (0.0, 10.0)}
+    seen = regret_gradient(policy, CHAINS, ranges, runs=8000, **size)
+    for n, (name, step) in enumerate({"learning_rate": 0.03, "inverse_temperature": 0.3}.items()):
+        pair = {s: dataclasses.replace(policy, **{name: getattr(policy, name) + s * step}) for s in (1, -1)}
+        result = jaxbandit.simulate(CHAINS, {str(s): p for s, p in pair.items()}, runs=40_000, times=[30], **size)
+        above, below = (metrics.realised_regret(result, label)[0, 0, :, -1] for label in ("1", "-1"))
+        slopes = (above - below) / (2 * step)
+        error = np.hypot(slopes.std() / np.sqrt(len(slopes)), seen.error[n])
+        assert abs(slopes.mean() - seen.value[n]) < 4 * error
+    assert abs(seen.value[1]) > 10 * seen.error[1]
+
+
+def test_automatic_differentiation_and_differences_agree():
+    """Scaling the output of a network is dividing the temperature: one gradient by both ways, of the same plays."""
+    policy = Learned.of(Exchangeable(6), horizon=12, key=jax.random.key(3))
+    parameters = policy.parameters | {"last": np.linspace(-1, 1, 6), "first_bias": np.linspace(0, 1, 6)}
+    policy = dataclasses.replace(policy, parameters=parameters)
+    pool, keys = pool_of(CHAINS, jax.random.key(0)), jax.random.split(jax.random.key(1), 40)
+    with jax.enable_x64(True):
+        ends = np.array([0.5]), np.array([2.0]), np.array([1.0])
+        names = ("temperature",)
+        each, _ = score_gradient._by_differences(pool, policy, ends, keys, names, 3, 12)
+        now = training.Progress(jnp.int32(0), parameters, parameters, optax.sgd(1.0).init(parameters))
+        after, _ = training._step(now, jax.tree.map(jnp.asarray, pool), keys, policy, 3, 12, optax.sgd(1.0))
+    moved = sum(np.sum(parameters[n] * (parameters[n] - np.asarray(after.parameters[n]))) for n in ("last", "direct"))
+    assert moved == pytest.approx(-np.mean(np.asarray(each)), rel=1e-4)
+    assert abs(moved) > 1e-3
+
+
+@pytest.mark.parametrize("network", [Exchangeable(5), Recurrent(5)], ids=["counts", "recurrent"])
+def test_a_network_plays_like_its_loop(network):
+    """Four arms with three states: scores against NumPy in float64, the same in another order of arms."""
+    policy = Learned.of(network, horizon=20, key=jax.random.key(2))
+    numbers = {name: np.asarray(a, float) for name, a in policy.parameters.items()}
+    numbers = {name: a + 0.1 * np.cos(np.arange(a.size)).reshape(a.shape) for name, a in numbers.items()}
+    policy = dataclasses.replace(policy, parameters={name: a.astype(np.float32) for name, a in numbers.items()})
+    reward = np.array([[-1.0, 0.5, 3.0]] * 4)
+    arms = jaxbandit.markov([np.full((3, 3), 1 / 3)] * 4, reward)
+    jaxbandit.testing.check_policy(policy, arms)
+    state, memory = policy.init(jnp.asarray(reward)), np.zeros((4, 6 if isinstance(network, Exchangeable) else 5))
+    random, last = np.random.default_rng(0), np.zeros(4, int)
+    for t in range(1, 16):
+        arm, shown = random.integers(3), random.integers(3)  # the last arm is never played
+        b, r = (reward[arm, [last[arm], shown]] + 1) / 4
+        feedback = jaxbandit.Feedback.of(arm, reward[arm, shown], t=t, table=reward, before=last[arm])
+        state, last[arm] = policy.update(state, feedback), shown
+        if isinstance(network, Exchangeable):
+            memory[arm, :5] += [1, r, b, b * r, (1 - b) * r]
+            memory[arm, 5] = r
+        else:
+            into = np.concatenate([memory[arm], [2 * b - 1, 2 * r - 1]])
+            keep, reset = np.split(1 / (1 + np.exp(-(into @ numbers["gates"] + numbers["gates_bias"]))), 2)
+            into[:5] *= reset
+            memory[arm] = keep * memory[arm] + (1 - keep) * np.tanh(into @ numbers["move"] + numbers["move_bias"])
+    left = 20 - 16 + 1
+    now = [left / 20, np.log1p(left) / np.log1p(20), np.log1p(20) / 10]
+    rows = []
+    for n, x, high, again, came, paid in memory if isinstance(network, Exchangeable) else []:
+        m, low = (x + 1) / (n + 2), n - high
+        rows.append([m, min(n, 1), (n + 2) ** -0.5, (m * (1 - m) / (n + 2)) ** 0.5, (again + 1) / (high + 2)])
+        rows[-1] += [(high + 2) ** -0.5, (came + 1) / (low + 2), (low + 2) ** -0.5, paid]
+    features = np.array([[*row, *now] for row in (rows or memory)])
+    first = np.tanh(features @ numbers["first"] + numbers["first_bias"])
+    both = np.concatenate([first, np.broadcast_to(first.mean(0), first.shape)], 1)
+    logits = np.tanh(both @ numbers["second"] + numbers["second_bias"]) @ numbers["last"]
+    logits = logits + (features @ numbers["direct"] if rows else 0)
+    weights = np.exp(logits - logits.max())
+    np.testing.assert_allclose(policy.probabilities(state, 16), weights / weights.sum(), rtol=2e-5)
+    order = np.array([2, 0, 3, 1])
+    turned = state._replace(memory=state.memory[order], reward=state.reward[order])
+    np.testing.assert_allclose(policy.probabilities(turned, 16), policy.probabilities(state, 16)[order], rtol=1e-5)
+
+
+def test_training_approaches_the_optimum():
+    """Ten rounds: from 1.2 times the least regret or more to 1.06 at most; the difference's error is 1 %."""
+    space, horizon = UNIFORM, 10
+    least = jaxbandit.bounds.bayes_optimum([[1, 1], [1, 1]], horizon).regret
+    begun = Learned.of(Exchangeable(8), horizon=horizon)
+    trained = train(begun, space, steps=200, runs=64, draws=8, optimiser=optax.adam(0.01), progress=False)
+    points = np.random.default_rng(1).random((400, 2))
+    arms = {str(n): space.problem(point).arms for n, point in enumerate(points)}
+    size = {"runs": 100, "horizon": horizon, "times": [horizon], "random_numbers": "independent", "progress": False}
+    knows = jaxbandit.BayesOptimal.of([[1, 1], [1, 1]], horizon)
+    result = jaxbandit.simulate(arms, {"before": begun, "after": trained.policy, "knows": knows}, **size)
+    means = {label: metrics.realised_regret(result, label)[:, 0, :, -1].mean() for label in result.labels}
+    assert means["before"] - means["knows"] > 0.15 * least
+    assert means["after"] - means["knows"] < 0.06 * least
+    assert "200 steps" in str(trained)
+
+
+def test_training_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
+    """Ctrl-C after two steps of five: the parameters in the end are those of an uninterrupted training, bit for bit."""
+    size = {"runs": 4, "draws": 2, "progress": False}
+    whole = train(SMALL, ARMS, steps=5, **size)
+
+    class Interrupting:
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            pass
+
+        def set_postfix_str(self, text):
+            self.steps = getattr(self, "steps", 0) + 1
+
+        def update(self):
+            if self.steps == 2:
+                signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(training, "steps_bar", lambda *_: Interrupting())
+    with pytest.warns(StoppedWarning, match=r"after step 2 of 5.*checkpoint.npz is kept"):
+        stopped = train(SMALL, ARMS, steps=5, folder=tmp_path / "a", **size)
+    monkeypatch.undo()
+    assert len(stopped.regret) == 2
+    on = train(SMALL, ARMS, steps=5, folder=tmp_path / "a", **size)
+    np.testing.assert_array_equal(on.regret, whole.regret)
+    for name, values in whole.policy.parameters.items():
+        np.testing.assert_array_equal(on.policy.parameters[name], values)
+        np.testing.assert_array_equal(load(tmp_path / "a" / "checkpoint.npz").parameters[name], values)
+    assert (train(SMALL, ARMS, steps=5, folder=tmp_path / "a", **size).regret == whole.regret).all()
+    for change, words in (
+        ({"runs": 5}, "runs"),
+        ({"key": jax.random.key(1)}, "key"),
+        ({"problems": CHAINS}, "problems"),
+    ):
+        asked = {"problems": ARMS, "steps": 6, "folder": tmp_path / "a"} | size | change
+        with pytest.raises(ValueError, match=f"^folder: .* with other {words}"):
+            train(SMALL, **asked)
+    with pytest.raises(ValueError, match="^folder: .* another optimiser"):
+        train(SMALL, ARMS, steps=6, folder=tmp_path / "a", optimiser=optax.sgd(0.1), **size)
+
+
+def test_files_of_policies(tmp_path):
+    policy = dataclasses.replace(Learned.of(Recurrent(3), horizon=7), temperature=0.5)
+    save(policy, tmp_path / "p.npz")
+    back = load(tmp_path / "p.npz")
+    assert (back.network, back.horizon, back.temperature) == (Recurrent(3), 7.0, 0.5)
+    assert all((back.parameters[name] == values).all() for name, values in policy.parameters.items())
+    with pytest.raises(ValueError, match="^network: .* is not that of the policy"):
+        load(tmp_path / "p.npz", Recurrent(4))
+    whole = (tmp_path / "p.npz").read_bytes()
+    for damaged in (whole[:-30], b"", b"text", whole[:100]):
+        (tmp_path / "q.npz").write_bytes(damaged)
+        with pytest.raises(ValueError, match="q.npz: not a file of learning.save"):
+            load(tmp_path / "q.npz")
+    with pytest.raises(FileNotFoundError):
+        load(tmp_path / "none.npz")
+    with pytest.raises(ValueError, match=r"^policy: .* is not a jaxbandit.Learned"):
+        save(ARMS, tmp_path / "p.npz")
+
+
+def test_tuning_finds_what_a_grid_does():
+    """Softmax of the posterior mean, 30 rounds: within 3 % of the least regret of 12 values; its error is 1 %."""
+    problems = {str(n): UNIFORM.problem(p).arms for n, p in enumerate(np.random.default_rng(0).random((64, 2)))}
+    size = {"horizon": 30, "steps": 40, "runs": 200, "draws": 4, "progress": False}
+    tuned = tune(SoftMean(2.0), problems, {"eta": (0.0, 60.0)}, **size)
+    players = {"tuned": tuned.policy} | {f"{e:.0f}": SoftMean(e) for e in np.geomspace(2, 60, 12)}
+    result = jaxbandit.simulate(problems, players, runs=200, horizon=30, times=[30], progress=False)
+    means = {label: metrics.realised_regret(result, label)[..., -1].mean() for label in result.labels}
+    assert means["tuned"] < 1.03 * min(means.values()) < 0.8 * means["2"]
+    assert tuned.values[0, 0] == pytest.approx(2.0) and tuned.values.shape == (41, 1) and tuned.error.shape == (40, 1)
+    assert "eta" in str(tuned)
+
+
+def test_tuning_of_an_index_policy():
+    """A field inside of `Soft`, which begins far too large, and any optimiser of optax."""
+    soft = Soft(jaxbandit.UCB1(bonus=1.9), 0.05, highest=2.0)
+    size = {"horizon": 40, "steps": 25, "runs": 100, "draws": 4, "progress": False}
+    tuned = tune(soft, ARMS, {"policy.bonus": (0.0, 2.0)}, optimiser=optax.rmsprop(0.05), **size)
+    assert tuned.policy.policy.bonus < 1.4
+    assert tuned.regret[-5:].mean() < tuned.regret[:5].mean()
+
+
+WRONG = [
+    (lambda: regret_gradient(jaxbandit.UCB1(), ARMS, {"bonus": (0, 1)}, horizon=5), "policy: UCB1 has no method prob"),
+    (lambda: regret_gradient(Thompson(), ARMS, {"a": (0, 1)}, horizon=5), "policy: Thompson has no method prob"),
+    (lambda: regret_gradient(SoftMean(1), ARMS, {"eta": (0, 1)}, horizon=5), "ranges: eta is 1; only real"),
+    (lambda: regret_gradient(SoftMean(1.0), ARMS, {"beta": (0, 1)}, horizon=5), "ranges: 'beta' is not a field"),
+    (lambda: regret_gradient(SoftMean(1.0), ARMS, {"eta": (1, 0)}, horizon=5), r"ranges\['eta'\]: "),
+    (lambda: regret_gradient(SoftMean(1.0), ARMS, {"eta": (0, 2)}, horizon=5, draws=1), "draws: "),
+    (lambda: regret_gradient(SoftMean(1.0), 3, {"eta": (0, 2)}, horizon=5), "problems: 3 is neither"),
+    (lambda: regret_gradient(SoftMean(1.0), {}, {"eta": (0, 2)}, horizon=5), "problems: {} is not a dict"),
+    (
+        lambda: regret_gradient(RescorlaWagner(), ARMS, {"learning_rate": (0, 2)}, horizon=5),
+        r"ranges\['learning_rate'\]",
+    ),
+    (lambda: tune(SoftMean(1.0), ARMS, {"eta": (0, 2)}, horizon=5, optimiser=3), "optimiser: 3 is not an optax"),
+    (lambda: train(jaxbandit.UCB1(), ARMS), "policy: .* is not a jaxbandit.Learned"),
+    (lambda: train(SMALL, jaxbandit.gaussian([0.0, 1.0], 1.0)), "policy: Learned needs rewards that tell"),
+    (lambda: train(SMALL, jaxbandit.environments.riverswim(3)), "problems: policies learn on arms"),
+    (lambda: train(SMALL, ARMS, optimiser=optax.adam), "optimiser: "),
+    (lambda: Learned.of("GRU", horizon=5), "network: 'GRU' is not a network"),
+    (lambda: Learned.of(horizon=0), "horizon: "),
+    (lambda: Exchangeable(0), "width: "),
+]
+
+
+@pytest.mark.parametrize(("call", "words"), WRONG)
+def test_wrong_arguments(call, words):
+    with pytest.raises(ValueError, match=f"^{words}"):
+        call()
+
+
+def test_wrong_parameters_are_named():
+    for parameters, words in ((3, "parameters: 3"), ({}, "parameters: "), (SMALL.parameters | {"last": [0.0]}, "last")):
+        with pytest.raises(ValueError, match=words):
+            jaxbandit.simulate(ARMS, {"p": dataclasses.replace(SMALL, parameters=parameters)}, runs=1, horizon=2)
+
+
+def test_a_population_is_one_program():
+    variants = [dataclasses.replace(SMALL, temperature=t) for t in (0.1, 1.0)] + [
+        Learned.of(Exchangeable(4), horizon=9)
+    ]
+    size = {"runs": 5, "horizon": 10, "times": [10], "progress": False}
+    together = jaxbandit.simulate(CHAINS, {"p": variants}, **size).visits["p"]
+    for n, variant in enumerate(variants):
+        np.testing.assert_array_equal(
+            together[:, n], jaxbandit.simulate(CHAINS, {"p": variant}, **size).visits["p"][:, 0]
+        )
+
+
+def test_nothing_is_left_over():
+    assert not set(itertools.chain(vars(jaxbandit.learning)["__all__"])) - set(dir(jaxbandit.learning))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "Exchangeable" in repr(SMALL)
