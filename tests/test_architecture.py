@@ -117,7 +117,7 @@ learning: problem_pool episodes score_gradient policy_file steps tuning training
 timing: machine stopwatch
 reports: tables pictures page verdicts
 command_line: options listing experiment grids
-command_line/grids: policy_grid offered criterion landscape toml_file
+command_line/grids: policy_grid offered criterion landscape toml_file searches
 judging: policy_text progress_line standings judged_spaces failures atlas_card judge_options judgement overview \
 playing judged_answers report
 commands: judge stress sweep tune evaluate atlas policies entry completion""".splitlines()
@@ -145,7 +145,7 @@ OFFERED = {
         "result.join_times",
     },
     "command_line": {"experiment", "listing", "options"},
-    "command_line/grids": {"criterion", "landscape", "offered", "policy_grid", "toml_file"},
+    "command_line/grids": {"criterion", "landscape", "offered", "policy_grid", "searches", "toml_file"},
     "commands": {"entry.main"},
     "judging": {
         *["atlas_card", "failures", "judge_options.Settings", "judged_answers", "judged_spaces", "judgement.Judgement"],
@@ -160,7 +160,7 @@ OFFERED = {
         *["tracing.environment_program", "tracing.policy_program", "user_code.in_words"],
     },
     "simulation/telling": {"fingerprint", "free_memory.check_memory"},
-    "stress": {"spaces.FAMILIES", "survey.means_of_parts"},
+    "stress": {"point_search.cmaes", "spaces.FAMILIES", "survey.means_of_parts"},
     "timing": {"machine", "stopwatch"},
 }
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")

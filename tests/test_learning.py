@@ -155,7 +155,7 @@ def test_a_network_plays_like_its_loop(network):
     weights = np.exp(logits - logits.max())
     np.testing.assert_allclose(policy.probabilities(state, 16), weights / weights.sum(), rtol=2e-5)
     order = np.array([2, 0, 3, 1])
-    turned = state._replace(memory=state.memory[order], reward=state.reward[order])
+    turned = state._replace(memory=state.memory[order], reward=state.reward[order], last=state.last[order])
     np.testing.assert_allclose(policy.probabilities(turned, 16), policy.probabilities(state, 16)[order], rtol=1e-5)
 
 

@@ -1,5 +1,7 @@
 """Numbers chosen by a sweep: the truly better are chosen, and judged on runs that had no part in the choice."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from test_spec import rows_of
@@ -8,7 +10,7 @@ import jaxbandit
 from experiments import tune
 from experiments.published.scenarios import environment
 from jaxbandit import metrics
-from jaxbandit.command_line.grids import criterion
+from jaxbandit.command_line.grids import criterion, searches
 from jaxbandit.command_line.grids.offered import GRIDS, grid_of
 
 
@@ -80,3 +82,30 @@ def test_the_grids_on_offer_are_good():
         grid = grid_of(policy, "")
         grid.validate([environment("scenario 1")], "")
         assert len(grid.variants()) <= 120
+
+
+def test_searches_play_as_many_rounds_and_meet_the_grids_choice(tmp_path, capsys, monkeypatch):
+    """CMA-ES and descent move from a bonus far too large, and what the table says of them is played anew."""
+    monkeypatch.setattr(searches, "LUCKS", 8)
+    settings = tune.Settings(
+        runs=160, held_out=40, horizon=60, policy="UCB1", grid="bonus = [0.05, 3]", gradient=True,
+        scenarios="scenario 2", out=str(tmp_path),
+    )  # fmt: skip
+    tune.run(settings)
+    assert "Other searches with as many rounds" in capsys.readouterr().out
+    rows = {row["search"]: row for row in rows_of(tmp_path / "searches_mean.csv")}
+    assert {row["training runs"] for row in rows.values()} == {"320"}
+    numbers = dict(part.split(" = ") for part in rows["gradient"]["numbers"].split(", "))
+    plain = jaxbandit.UCB1(float(numbers["bonus"]))
+    players = {"a": jaxbandit.Soft(plain, float(numbers["temperature"])), "b": plain}
+    arms = {"scenario 2": environment("scenario 2")}
+    result = jaxbandit.simulate(arms, players, runs=range(160, 200), horizon=60, times=[60], progress=False)
+    for label, name in (("a", "gradient"), ("b", "gradient, without softmax")):
+        final = metrics.pseudo_regret(result, label)[0, 0, :, -1]
+        assert float(rows[name]["scenario 2"]) == pytest.approx(final.mean(), rel=0.02)  # numbers have four digits
+    chosen = {name: float(row["numbers"].split(",")[0].partition(" = ")[2]) for name, row in rows.items()}
+    assert chosen["CMA-ES"] < 1.9 and chosen["gradient"] < 1.9
+    for grid, words in (('exploration = ["none", 1]', "the grid has no number"), ("", "Thompson chooses by chance")):
+        kind = "Thompson" if not grid else "KLUCB"
+        with pytest.raises(ValueError, match=words):
+            tune.run(dataclasses.replace(settings, policy=kind, grid=grid, out=str(tmp_path / kind)))

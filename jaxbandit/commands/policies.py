@@ -14,7 +14,7 @@ from jaxbandit.command_line.listing import listing, refilled
 from jaxbandit.command_line.options import name_in_words, unknown
 from jaxbandit.texts import filled, short
 
-ROOMS = ("means", "chains", "restless", "changing", "processes", "spending", "identify", "parts")
+ROOMS = ("means", "chains", "restless", "changing", "processes", "spending", "identify", "learned", "parts")
 CLASSES = {name: thing for name in policies.__all__ if inspect.isclass(thing := getattr(policies, name))}
 
 

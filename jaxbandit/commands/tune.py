@@ -4,7 +4,10 @@ Plays every combination of the policy's grid on the training runs of all scenari
 as a share of the default's, geometric mean over scenarios. The least of many is flattered by chance; therefore the
 chosen values then meet the default ones on held-out runs, pair by pair. "chosen beats default" holds or does not hold
 where the 95 % interval of the paired difference excludes 0. Prints and writes (CSV) both, draws the grid and the
-distribution of regret on held-out runs. Another criterion, more runs or more scenarios go on with what is played.
+distribution of regret on held-out runs. With --gradient, CMA-ES and descent along the gradient of mean regret search
+between the least and the largest values of the grid, too, with as many rounds, and meet the grid's choice on the
+held-out runs; for descent an index policy chooses by the softmax of its scores. Another criterion, more runs or more
+scenarios go on with what is played.
 """
 
 from __future__ import annotations
@@ -15,12 +18,13 @@ from typing import Any
 import numpy as np
 
 import jaxbandit
-from jaxbandit import MarkovArms, Result, atlas, metrics, plotting
+from jaxbandit import MarkovArms, Result, Soft, atlas, metrics, plotting
 from jaxbandit.command_line.experiment import begin, finish, play
 from jaxbandit.command_line.grids.criterion import choose, difference, in_words, measure, shares
 from jaxbandit.command_line.grids.landscape import framed
 from jaxbandit.command_line.grids.offered import GRIDS, grid_of
 from jaxbandit.command_line.grids.policy_grid import Grid
+from jaxbandit.command_line.grids.searches import POPULATION, Searched, by_cmaes, by_gradient, check_searches
 from jaxbandit.command_line.grids.toml_file import PAPER
 from jaxbandit.command_line.options import Simulation, names_in, option
 from jaxbandit.reports.pictures import Pictures, panels
@@ -42,6 +46,7 @@ class Settings(Simulation):
     policy: str = option("TVKLUCB", f"one of {', '.join(GRIDS)}", GRIDS)
     scenarios: str = option("scenario 1, scenario 2", "of the paper, with commas between them")
     criterion: str = option("mean", "of the runs' final regret: mean, median or a quantile, as 0.9", ("mean", "median"))
+    gradient: bool = option(False, "also search by CMA-ES and along the gradient, with as many rounds as the grid")
     grid: str = option("", 'in place of the policy\'s own, as in TOML: "scale = [0.5, 1], exponent = [0.2, 0.3]"')
 
 
@@ -67,13 +72,44 @@ def final_regret(results: dict[str, Result]) -> np.ndarray:
     )
 
 
-def meet(grid: Grid, chosen: int, arms: dict[str, MarkovArms], settings: Settings) -> dict[str, Result]:
-    """The default and the chosen values on the held-out runs of every scenario."""
+def meet(
+    grid: Grid, chosen: int, arms: dict[str, MarkovArms], settings: Settings, others: dict[str, Searched]
+) -> dict[str, Result]:
+    """The default, the chosen values and those of other searches on the held-out runs of every scenario."""
     policy = grid.variants()[chosen - 1].policy if chosen else grid.policy()
     runs = range(settings.runs, settings.runs + settings.held_out)
     size = settings.size() | {"runs": runs, "times": times(settings)}
-    policies = {DEFAULT: grid.policy(), CHOSEN: policy}
+    policies = {DEFAULT: grid.policy(), CHOSEN: policy} | {name: each.policy for name, each in others.items()}
     return {name: jaxbandit.simulate({name: each}, policies, **size) for name, each in arms.items()}
+
+
+def searched(
+    grid: Grid, chosen: int, arms: dict[str, MarkovArms], final: np.ndarray, settings: Settings
+) -> dict[str, Searched]:
+    """What other searches choose, with as many rounds as the grid's training runs."""
+    variant = grid.variants()[chosen - 1] if chosen else None
+    plays, size = (final.shape[1] - 1) * settings.runs, settings.size()
+    means = dict(zip(arms, final[:, 0].mean(-1).tolist(), strict=True))
+    runs = max(1, min(settings.runs, plays // (10 * POPULATION)))  # ten generations or more, as far as the rounds reach
+    print("searching by CMA-ES, then along the gradient", flush=True)
+    made = {"CMA-ES": by_cmaes(grid, variant, arms, plays, runs, size, settings.criterion)}
+    made["gradient"] = by_gradient(grid, variant, arms, plays, means, size)
+    if isinstance(soft := made["gradient"].policy, Soft):
+        made["gradient, without softmax"] = made["gradient"]._replace(policy=soft.policy)
+    return made
+
+
+def beside_the_grid(others: dict[str, Searched], held_out: dict[str, Result], criterion: str) -> list[Row]:
+    """Of each search the numbers, and in each scenario the criterion and its difference to the grid's choice."""
+    rows: list[Row] = []
+    for label, search in others.items():
+        row: Row = {"search": label, "numbers": str(search), "training runs": search.plays}
+        for name, result in held_out.items():
+            mine, grids = (metrics.pseudo_regret(result, each)[0, 0, :, -1] for each in (label, CHOSEN))
+            row[name] = float(measure(mine, criterion))
+            row[f"minus the grid's, {name} (95%)"] = interval(*difference(mine, grids, criterion))
+        rows.append(row)
+    return rows
 
 
 def training_table(grid: Grid, final: np.ndarray, arms: dict[str, MarkovArms], criterion: str) -> list[Row]:
@@ -94,7 +130,7 @@ def verdicts(results: dict[str, Result], training: np.ndarray, criterion: str) -
     """Of each scenario the criterion in `training` [scenario, 2] and held out, and whether chosen beats default."""
     rows: list[Row] = []
     for (name, result), (default_before, chosen_before) in zip(results.items(), training, strict=True):
-        default, chosen = final_regret({name: result})[0]
+        default, chosen, *_ = final_regret({name: result})[0]
         (judged,) = judge(result, [Claim("", CHOSEN, DEFAULT, "")])
         row: Row = {
             "scenario": name,
@@ -179,18 +215,27 @@ def run(settings: Settings) -> list[Row]:
     if settings.held_out < 2:
         raise ValueError(f"--held-out: {settings.held_out}; at least 2 are needed")
     grid.validate(arms.values(), "--grid: ")
+    if settings.gradient:
+        check_searches(grid, arms)
     planned = cases(grid, arms, settings)
     out = f"results/tune/{settings.policy}-{settings.horizon}-seed{settings.seed}"
     folder = begin("tune", settings, planned, default=out, fixed=("policy", "horizon", "seed", "grid"))
     final = final_regret(play(planned, folder))
     chosen = choose(final, criterion)
-    held_out = meet(grid, chosen, arms, settings)
+    others = searched(grid, chosen, arms, final, settings) if settings.gradient else {}
+    held_out = meet(grid, chosen, arms, settings, others)
     training = training_table(grid, final, arms, criterion)
     write(training, folder / f"training_{criterion}.csv")
     judged = verdicts(held_out, measure(final, criterion)[:, [0, chosen]], criterion)
+    tables = tabulate(training, judged, held_out, name_of(grid, chosen), settings)
+    if others:
+        tables[f"searches_{criterion}"] = (
+            f"Other searches with as many rounds, {in_words(criterion)} on held-out runs beside the grid's choice",
+            beside_the_grid(others, held_out, criterion),
+        )
     finish(
         folder,
-        tabulate(training, judged, held_out, name_of(grid, chosen), settings),
+        tables,
         draw(grid, final, chosen, held_out, settings),
         conclusion(grid, final, chosen, judged, criterion),
     )

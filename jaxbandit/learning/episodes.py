@@ -75,9 +75,9 @@ def episodes(pool: Pool, policy: Policy, others: Any, keys: Array, draws: int, h
         place = jax.random.randint(which, (), 0, len(pool.best))
         arms = jax.tree.map(lambda leaf: jnp.asarray(leaf)[place], pool.arms)
         one = partial(episode, arms, policy, others, arms_key, horizon=horizon)
-        return jax.vmap(lambda key: one(policy_key=key))(jax.random.split(policy_key, draws)), jnp.asarray(pool.best)[
-            place
-        ]
+        seen = jax.vmap(lambda key: one(policy_key=key))(jax.random.split(policy_key, draws))
+        weight = jnp.asarray(pool.weight, seen.rewards.dtype)[place]
+        return seen._replace(rewards=weight * seen.rewards), weight * jnp.asarray(pool.best)[place]
 
     return jax.vmap(of_problem)(keys)
 

@@ -9,7 +9,7 @@ import jax
 import numpy as np
 
 from jaxbandit import members
-from jaxbandit.arguments import excerpt
+from jaxbandit.arguments import LARGEST, excerpt, number
 from jaxbandit.base import Environment, Policy, Task, described, stack
 from jaxbandit.members import declares, has_methods
 from jaxbandit.stress import Space
@@ -24,18 +24,26 @@ class Pool(NamedTuple):
     Fields:
       arms: all of them, stacked: leaves have a leading axis [N].
       best: [N], the long-run reward a round of the best play.
+      weight: [N], by which rewards and regret are multiplied.
     """
 
     arms: Environment
     best: np.ndarray
+    weight: np.ndarray
 
 
-def pool_of(problems: Any, key: jax.Array) -> Pool:
+def pool_of(problems: Any, key: jax.Array, weights: Mapping[str, float] | None = None) -> Pool:
     """The problems of an environment, a dict of alike ones, or a space, of which 4,096 are drawn.
 
     Raises:
-      ValueError: none of these, or arms of one process, or that are not alike.
+      ValueError: none of these, or arms of one process, or that are not alike; weights that are not those of a dict.
     """
+    if weights is not None:
+        names = list(problems) if isinstance(problems, Mapping) else []
+        if not isinstance(weights, Mapping) or list(weights) != names:
+            raise ValueError(f"weights: {excerpt(weights)} is not a dict from the name of each problem to its weight")
+        for name, value in weights.items():
+            number(f"weights[{name!r}]", value, 0, LARGEST, above=True)
     if isinstance(problems, Mapping):
         each = list(problems.values())
         if not each or not all(has_methods(arms, "step", "means") for arms in each):
@@ -53,7 +61,8 @@ def pool_of(problems: Any, key: jax.Array) -> Pool:
             )
     best = [members.comparator(arms, 1) for arms in each]
     means = [np.max(arms.means()) if value is None else value for arms, value in zip(each, best, strict=True)]
-    return Pool(stack(each, "problems"), np.asarray(means, float))
+    weight = np.ones(len(each)) if weights is None else np.array(list(weights.values()), float)
+    return Pool(stack(each, "problems"), np.asarray(means, float), weight)
 
 
 def check_plays(policy: Policy, pool: Pool, horizon: int, name: str = "policy") -> None:

@@ -90,7 +90,13 @@ def regret_gradient(
 
 
 def prepared(
-    policy: Policy, problems: Any, ranges: Mapping[str, Any], horizon: int, draws: int, key: Any
+    policy: Policy,
+    problems: Any,
+    ranges: Mapping[str, Any],
+    horizon: int,
+    draws: int,
+    key: Any,
+    weights: Mapping[str, float] | None = None,
 ) -> tuple[Ranges, Pool, Any]:
     """The fields, the problems and the key, checked."""
     integer("horizon", horizon, 1, LARGEST_INTEGER)
@@ -98,7 +104,7 @@ def prepared(
     key = jax.random.key(0) if key is None else key
     check_key(key)
     fields = ranges_of(policy, ranges)
-    pool = pool_of(problems, key)
+    pool = pool_of(problems, key, weights)
     check_plays(policy, pool, horizon)
     for n, name in enumerate(fields.names):
         for end in (fields.low, fields.high):

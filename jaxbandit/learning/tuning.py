@@ -56,6 +56,7 @@ def tune(
     runs: int = 200,
     draws: int = 4,
     optimiser: Any = None,
+    weights: Mapping[str, float] | None = None,
     key: Any = None,
     progress: bool = True,
 ) -> Tuned:
@@ -75,6 +76,8 @@ def tune(
       runs: problems that a step draws.
       draws: runs of each, 2 or more.
       optimiser: an `optax.GradientTransformation`; `optax.adam(0.05)` by default.
+      weights: by which the regret of each problem of a dict is multiplied, such as one over that of another policy, so
+        that the largest does not decide alone; 1 by default.
       key: a `jax.random.key`, key(0) by default.
       progress: show a bar, if the output is a terminal or a notebook.
 
@@ -96,7 +99,7 @@ def tune(
     """
     steps, runs = integer("steps", steps, 1, 10_000_000), integer("runs", runs, 2, 10_000_000)
     truth("progress", progress)
-    fields, pool, key = prepared(policy, problems, ranges, horizon, draws, key)
+    fields, pool, key = prepared(policy, problems, ranges, horizon, draws, key, weights)
     angles = jnp.asarray(fields.angles(fields.begin), jnp.float32)
     made, state = as_optimiser(optimiser, LEARNING_RATE, angles)
     values, regrets, gradients, errors = [np.asarray(fields.inside(angles), float)], [], [], []

@@ -25,6 +25,7 @@ class Remembered(NamedTuple):
 
     memory: Array  # [K, W], what the network remembers of each arm
     reward: Array  # [K, S], from 0, the least reward of all, to 1, the largest
+    last: Array  # [K] int32, the state that each arm showed last
 
 
 @pytree
@@ -86,7 +87,8 @@ class Learned:
         low, high = jnp.min(reward), jnp.max(reward)
         scaled = (reward - low) / jnp.where(high > low, high - low, 1)
         memory = self.network.memory()
-        return Remembered(jnp.broadcast_to(memory[None], (len(reward), len(memory))), scaled)
+        arms = len(reward)
+        return Remembered(jnp.broadcast_to(memory[None], (arms, len(memory))), scaled, jnp.zeros(arms, jnp.int32))
 
     def scores(self, key: Array, state: Remembered, t: Array) -> tuple[Array, Remembered]:
         # the largest of these is a draw by the probabilities, the M largest are draws without replacement;
@@ -94,13 +96,13 @@ class Learned:
         return self._logits(state, t) + jax.random.gumbel(key, (len(state.memory),), mode="high"), state
 
     def update(self, state: Remembered, feedback: Feedback) -> Remembered:
-        check_feedback(feedback, len(state.memory))
+        check_feedback(feedback, *state.reward.shape, last=state.last, counts=state.memory)
         memory = state.memory
         for arm, before, now in zip(feedback.arms, feedback.before, feedback.states):
             paid = state.reward[arm, before], state.reward[arm, now]
             after = self.network.remembered(self.parameters, memory[arm], *paid)
             memory = memory.at[arm].set(after.astype(memory.dtype))
-        return state._replace(memory=memory)
+        return state._replace(memory=memory, last=state.last.at[feedback.arms].set(feedback.states))
 
     def probabilities(self, state: Remembered, t: Array) -> Array:
         """The probability [K] with which each arm is played, with one play a round."""

@@ -20,7 +20,10 @@ CLOCK = 3  # numbers that say how far the run is, see `clock`
 
 
 class Network(Protocol):
-    """A network's shape; its parameters are a dict of arrays. Equal shapes share a program."""
+    """What `Learned` needs of a network, also of a user's own: a frozen dataclass of sizes, which is compared.
+
+    Its parameters are a dict of arrays.
+    """
 
     def begin(self, key: Array) -> Parameters:
         """Parameters that have learned nothing."""
@@ -81,7 +84,7 @@ class Exchangeable:
 
 @dataclasses.dataclass(frozen=True)
 class Recurrent:
-    """A recurrent network: a gated recurrent unit for each arm, which moves with its plays, and scores as above.
+    """A recurrent network: a gated recurrent unit for each arm, which moves with its plays, and two layers.
 
     What a play showed, what the state before it paid and what it paid, moves the hidden numbers h of its arm to
     z h + (1 - z) tanh(..), z in (0, 1). All arms share the parameters. The scores are those of two layers like those of
