@@ -31,8 +31,6 @@ from jaxbandit.plotting import curve_style
 # %% tags=["parameters"]
 runs = 50
 horizon = 40
-problems = 500
-steps = 400
 
 # %% [markdown]
 # ## The least there can be
@@ -53,7 +51,7 @@ print(f"{horizon} rounds: reward {least.reward:.3f}, regret {least.regret:.3f}")
 # %%
 space = stress.PriorSpace(prior)
 begun = jaxbandit.Learned.of(jaxbandit.Exchangeable(16), horizon=horizon)
-trained = learning.train(begun, space, steps=steps, runs=64, progress=False)
+trained = learning.train(begun, space, steps=400, runs=64, progress=False)
 print(trained)
 
 # %% [markdown]
@@ -62,7 +60,7 @@ print(trained)
 # The arms are new, and so is the luck; all policies play the same arms with common random numbers.
 
 # %%
-points = np.random.default_rng(1).random((problems, space.dimension))
+points = np.random.default_rng(1).random((500, space.dimension))
 arms = {str(n): space.problem(point).arms for n, point in enumerate(points)}
 policies = {
     "Bayes optimum": jaxbandit.BayesOptimal.of(prior, horizon),

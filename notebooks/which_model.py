@@ -28,8 +28,8 @@ from jaxbandit import choices
 from jaxbandit.plotting import curve_style
 
 # %% tags=["parameters"]
-subjects = 25
-rounds = 200
+runs = 25
+horizon = 200
 
 # %% [markdown]
 # ## The models
@@ -58,7 +58,7 @@ models = {
 
 # %%
 arms = jaxbandit.bernoulli([0.7, 0.4])
-confusion = choices.recover_models(models, arms, subjects=subjects, rounds=rounds)
+confusion = choices.recover_models(models, arms, subjects=runs, rounds=horizon)
 print(confusion)
 
 # %% [markdown]
@@ -69,10 +69,10 @@ print(confusion)
 # %%
 random = np.random.default_rng(0)
 data = {"subject": [], "arm": [], "reward": []}
-for subject in range(subjects):
+for subject in range(runs):
     truth = jaxbandit.RescorlaWagner(0.5, random.uniform(2, 6), learning_rate_below=0.1)
     q = np.full(2, 0.5)
-    for _ in range(rounds):
+    for _ in range(horizon):
         arm = int(random.random() < 1 / (1 + np.exp(truth.inverse_temperature * (q[0] - q[1]))))
         reward = int(random.random() < (0.7, 0.4)[arm])
         q[arm] += (0.5 if reward > q[arm] else 0.1) * (reward - q[arm])
