@@ -92,7 +92,8 @@ def searched(
     means = dict(zip(arms, final[:, 0].mean(-1).tolist(), strict=True))
     runs = max(1, min(settings.runs, plays // (10 * POPULATION)))  # ten generations or more, as far as the rounds reach
     print("searching by CMA-ES, then along the gradient", flush=True)
-    made = {"CMA-ES": by_cmaes(grid, variant, arms, plays, runs, size, settings.criterion)}
+    beyond = settings.runs + settings.held_out
+    made = {"CMA-ES": by_cmaes(grid, variant, arms, plays, runs, beyond, size, settings.criterion)}
     made["gradient"] = by_gradient(grid, variant, arms, plays, means, size)
     if isinstance(soft := made["gradient"].policy, Soft):
         made["gradient, without softmax"] = made["gradient"]._replace(policy=soft.policy)

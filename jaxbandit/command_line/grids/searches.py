@@ -78,6 +78,7 @@ def by_cmaes(
     arms: Mapping[str, Environment],
     plays: int,
     runs: int,
+    first_run: int,
     size: dict[str, Any],
     criterion: str,
 ) -> Searched:
@@ -86,6 +87,7 @@ def by_cmaes(
     Args:
       plays: of every scenario, in all.
       runs: of each candidate.
+      first_run: the number of the first run; those before have a part elsewhere.
     """
     ranges = box(grid)
     policy, first = _begun(grid, variant, ranges)
@@ -99,7 +101,8 @@ def by_cmaes(
         stop_if_interrupted()
         points = [search.ask() for _ in range(POPULATION)]
         players = [_with(policy, ranges, low + (high - low) * point) for point in points]
-        numbers = range(generation * runs, (generation + 1) * runs)  # new luck for each generation, the same for all
+        begin = first_run + generation * runs  # new luck for each generation, the same for all of it
+        numbers = range(begin, begin + runs)
         played = size | {"runs": numbers, "times": [size["horizon"]], "progress": False}
         final = []
         for name, each in arms.items():
