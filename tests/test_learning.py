@@ -14,7 +14,7 @@ import pytest
 
 import jaxbandit
 from jaxbandit import Exchangeable, Learned, Recurrent, RescorlaWagner, Soft, StoppedWarning, Thompson, metrics
-from jaxbandit.learning import load, regret_gradient, save, score_gradient, train, training, tune
+from jaxbandit.learning import load, problem_pool, regret_gradient, save, score_gradient, train, training, tune
 from jaxbandit.learning.problem_pool import pool_of
 from jaxbandit.stress import PriorSpace
 
@@ -159,8 +159,9 @@ def test_a_network_plays_like_its_loop(network):
     np.testing.assert_allclose(policy.probabilities(turned, 16), policy.probabilities(state, 16)[order], rtol=1e-5)
 
 
-def test_training_approaches_the_optimum():
+def test_training_approaches_the_optimum(monkeypatch):
     """Ten rounds: from 1.2 times the least regret or more to 1.06 at most; the difference's error is 1 %."""
+    monkeypatch.setattr(problem_pool, "DRAWN", 512)
     space, horizon = UNIFORM, 10
     least = jaxbandit.bounds.bayes_optimum([[1, 1], [1, 1]], horizon).regret
     begun = Learned.of(Exchangeable(8), horizon=horizon)

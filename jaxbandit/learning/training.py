@@ -103,9 +103,9 @@ def train(
     opened).
 
     >>> import jaxbandit
-    >>> space = jaxbandit.stress.PriorSpace(((1, 1), (1, 1)))
+    >>> problems = {"easy": jaxbandit.bernoulli([0.9, 0.1]), "hard": jaxbandit.bernoulli([0.5, 0.6])}
     >>> policy = jaxbandit.Learned.of(jaxbandit.Exchangeable(4), horizon=10)
-    >>> trained = train(policy, space, steps=3, runs=8, draws=2, progress=False)
+    >>> trained = train(policy, problems, steps=3, runs=8, draws=2, progress=False)
     >>> trained.regret.shape
     (3,)
     """
