@@ -5,7 +5,7 @@ two states with uniform rows, for runs of 60 and of 1,000 rounds: a network over
 one, too. They then play new pairs of arms beside every policy of the library that needs no argument. Prints and writes
 (CSV) Bayes regret and the share of the way from the best of these policies to the optimum that is closed (for 1,000
 rounds to BayesGittins, which knows the prior), with 95 % intervals over the pairs; the problems on which an opponent
-makes each network lose most; and draws the training. Takes about 45 minutes on two cores. Ctrl-C keeps what is done,
+makes each network lose most; and draws the training. Takes about an hour on two cores. Ctrl-C keeps what is done,
 and the same command continues.
 """
 
@@ -166,6 +166,9 @@ def draw(trainings: dict[str, dict[int, dict[str, learning.Trained]]], results: 
             ax.set_yscale("log")
             frameless(ax, title=f"{name}, {horizon:,} rounds", xlabel="steps of training", ylabel="Bayes regret")
             ax.legend(fontsize="small")
+    figure.suptitle(
+        "Regret of the training's own runs, a point for a fiftieth of the steps; lines: on new pairs of arms"
+    )
     yield "learned", figure
 
 
