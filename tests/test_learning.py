@@ -215,6 +215,9 @@ def test_training_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
         asked = {"problems": ARMS, "steps": 6, "folder": tmp_path / "a"} | size | change
         with pytest.raises(ValueError, match=f"^folder: .* with other {words}"):
             train(SMALL, **asked)
+    other = Learned.of(Exchangeable(4), horizon=10, key=jax.random.key(5))
+    with pytest.raises(ValueError, match="^folder: .* with other first parameters"):
+        train(other, ARMS, steps=6, folder=tmp_path / "a", **size)
     with pytest.raises(ValueError, match="^folder: .* another optimiser"):
         train(SMALL, ARMS, steps=6, folder=tmp_path / "a", optimiser=optax.sgd(0.1), **size)
 

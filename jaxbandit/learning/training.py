@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 import os
 import time
 from functools import partial
@@ -124,7 +125,8 @@ def train(
     regrets: list[float] = []
     place = None if folder is None else _folder(folder) / CHECKPOINT
     asked = {
-        "problems": repr(problems)[:2000],
+        "problems": _digest(pool),
+        "first parameters": _digest(parameters),
         "runs": runs,
         "draws": draws,
         "key": np.asarray(jax.random.key_data(key)).tolist(),
@@ -144,9 +146,8 @@ def train(
             stop = interrupted()
             stopped = ctrl_c.take()
             if place is not None and (len(regrets) == steps or stop or time.monotonic() - saved > SECONDS):
-                _save(
-                    place, policy, asked, now, regrets
-                )  # raises KeyboardInterrupt after it if the signal was not taken
+                # it raises KeyboardInterrupt when the file is whole, unless the signal was taken
+                _save(place, policy, asked, now, regrets)
                 saved = time.monotonic()
     if stopped or ctrl_c.came:
         warn_of_stop(len(regrets), steps, "" if place is None else f"; {place} is kept, and the same call goes on")
@@ -199,6 +200,15 @@ def _resumed(place: Path, policy: Learned, asked: dict[str, Any], now: Progress)
     if [np.shape(leaf) for leaf in leaves] != [np.shape(leaf) for leaf in kept_leaves]:
         raise ValueError(f"folder: {place} is of a training with another optimiser; give that one, or another folder")
     return jax.tree.unflatten(structure, [jnp.asarray(leaf) for leaf in kept_leaves]), regrets
+
+
+def _digest(thing: Any) -> str:
+    """A text that differs where the numbers of two pytrees do."""
+    leaves, structure = jax.tree.flatten(thing)
+    digest = hashlib.sha256(str(structure).encode())
+    for leaf in map(np.asarray, leaves):
+        digest.update(f"{leaf.dtype}{leaf.shape}".encode() + leaf.tobytes())
+    return digest.hexdigest()
 
 
 def _on_host(parameters: Any) -> dict[str, np.ndarray]:
