@@ -42,7 +42,7 @@ def steps_bar(steps: int, progress: bool, done: int = 0) -> Any:
 def warn_of_stop(done: int, steps: int, kept: str = "") -> None:
     """Warn the caller that Ctrl-C stopped it after so many steps."""
     warnings.warn(
-        f"Ctrl-C stopped it after step {done:,} of {steps:,}, and the result is of these{kept}",
+        f"Ctrl-C stopped it after step {done:,} of {steps:,}; the result is that of these steps{kept}",
         StoppedWarning,
         stacklevel=3,
     )
