@@ -160,7 +160,7 @@ OFFERED = {
         *["tracing.environment_program", "tracing.policy_program", "user_code.in_words"],
     },
     "simulation/telling": {"fingerprint", "free_memory.check_memory"},
-    "stress": {"point_search.cmaes", "spaces.FAMILIES", "survey.means_of_parts"},
+    "stress": {"point_search.cmaes", "preparation", "spaces.FAMILIES", "survey.means_of_parts"},
     "timing": {"machine", "stopwatch"},
 }
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")

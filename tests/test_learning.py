@@ -279,6 +279,7 @@ WRONG = [
     (lambda: tune(SoftMean(1.0), ARMS, {"eta": (0, 2)}, horizon=5, optimiser=3), "optimiser: 3 is not an optax"),
     (lambda: tune(SoftMean(1.0), ARMS, {"eta": (0, 2)}, horizon=5, weights={"a": 1}), "weights: {'a': 1} is not"),
     (lambda: tune(SoftMean(1.0), {"a": ARMS}, {"eta": (0, 2)}, horizon=5, weights={"a": 0}), r"weights\['a'\]: 0"),
+    (lambda: train(SMALL, PriorSpace(((0, 1), (1, 1)))), "problems.prior: 0.0 is not positive"),
     (lambda: train(jaxbandit.UCB1(), ARMS), "policy: .* is not a jaxbandit.Learned"),
     (lambda: train(SMALL, jaxbandit.gaussian([0.0, 1.0], 1.0)), "policy: Learned needs rewards that tell"),
     (lambda: train(SMALL, jaxbandit.environments.riverswim(3)), "problems: policies learn on arms"),

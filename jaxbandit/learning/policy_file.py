@@ -29,9 +29,10 @@ def save(policy: Learned, path: str | os.PathLike[str]) -> None:
       ValueError: another policy, or a path without a file's name.
       OSError: the file cannot be written.
 
-    >>> import jaxbandit
-    >>> save(jaxbandit.Learned.of(horizon=60), "policy.npz")
-    >>> load("policy.npz").horizon
+    >>> import jaxbandit, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(jaxbandit.Learned.of(horizon=60), f"{folder}/policy.npz")
+    ...     load(f"{folder}/policy.npz").horizon
     60.0
     """
     check_learned(policy)
@@ -47,11 +48,12 @@ def load(path: str | os.PathLike[str], network: Any = None) -> Learned:
 
     Raises:
       ValueError: the file holds no learned policy, or one of another network.
-      FileNotFoundError: there is no such file.
+      OSError: the file is not there, or cannot be read.
 
-    >>> import jaxbandit
-    >>> save(jaxbandit.Learned.of(jaxbandit.Recurrent(4), horizon=60), "policy.npz")
-    >>> load("policy.npz").network
+    >>> import jaxbandit, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(jaxbandit.Learned.of(jaxbandit.Recurrent(4), horizon=60), f"{folder}/policy.npz")
+    ...     load(f"{folder}/policy.npz").network
     Recurrent(width=4)
     """
     return read(path, network)[0]
@@ -85,9 +87,7 @@ def read(path: str | os.PathLike[str], network: Any = None) -> tuple[Learned, di
             arrays = {name: file[name] for name in file.files}
         header = json.loads(str(arrays.pop("header")))
         version, known = header["version"], header["network"]
-    except FileNotFoundError:
-        raise
-    except (AttributeError, KeyError, TypeError, ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+    except (AttributeError, KeyError, TypeError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise ValueError(f"{place}: not a file of learning.save or learning.train, or damaged") from error
     if version != VERSION:
         raise ValueError(f"{place}: version {version} of the file; this package reads version {VERSION}")

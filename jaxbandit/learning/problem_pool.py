@@ -12,7 +12,7 @@ from jaxbandit import members
 from jaxbandit.arguments import LARGEST, excerpt, number
 from jaxbandit.base import Environment, Policy, Task, described, stack
 from jaxbandit.members import declares, has_methods
-from jaxbandit.stress import Space
+from jaxbandit.stress import Space, preparation
 
 DRAWN = 4096  # problems of a space: more than a policy sees in a step, and drawn in seconds
 
@@ -76,5 +76,9 @@ def check_plays(policy: Policy, pool: Pool, horizon: int, name: str = "policy") 
 
 def _drawn(space: Space, key: jax.Array) -> list[Environment]:
     """Problems of a space at uniform points."""
-    random = np.random.default_rng(np.asarray(jax.random.key_data(key)).tolist())
-    return [space.problem(point).arms for point in random.random((DRAWN, space.dimension))]
+    try:
+        preparation.check_space(space)
+    except ValueError as error:
+        raise ValueError(f"problems{str(error).removeprefix('space')}") from error
+    points = preparation.generator(key).random((DRAWN, space.dimension))
+    return [space.problem(point).arms for point in points]

@@ -1,7 +1,7 @@
 """Stress tests: mean regret over a space of problems, and a search for the problems on which a policy fails.
 
 The judge takes `spaces.FAMILIES`, the families of rewards that have a space, and `survey.means_of_parts`; tuning takes
-`point_search.cmaes`.
+`point_search.cmaes`, and learning `preparation`.
 """
 
 from jaxbandit.stress.changing_space import PiecewiseSpace
