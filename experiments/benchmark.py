@@ -10,6 +10,7 @@ machines differ, ratios much less. Writes the table as JSON; --check FILE compar
 where a row has become slower by more than a fifth.
 --first instead times how long a first call takes, tracing and compiling included, each case in a process of its own.
 --calls instead times what calls cost beside playing: `simulate` again, and sweeps of many tiny cases.
+--fits instead times fits to choices, beside a loop with SciPy.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import numpy as np
 
 import jaxbandit
 from experiments.published.scenarios import environment
-from experiments.timing import calls, first, scalar_loop, share
+from experiments.timing import calls, first, fits, scalar_loop, share
 from jaxbandit import Family, Policy, environments, families
 from jaxbandit.command_line.options import Quick, main, names_in, option
 from jaxbandit.families.table import tabulated
@@ -96,6 +97,7 @@ class Settings(Quick):
     check: str = option("", "file of an earlier table to compare with")
     first: bool = option(False, "the time to the first answer, and nothing else")
     calls: bool = option(False, "what calls cost beside playing, and nothing else")
+    fits: bool = option(False, "fits to choices, and nothing else")
 
     def file(self, name: str) -> Path:
         """The file of a table."""
@@ -195,7 +197,7 @@ def measure(settings: Settings) -> Any:
     """Time every row, print and write the table, compare if asked to."""
     if settings.runs < 1:
         raise ValueError(f"--runs: {settings.runs}; give at least 1")
-    for name, part in (("first", first), ("calls", calls)):
+    for name, part in (("first", first), ("calls", calls), ("fits", fits)):
         if getattr(settings, name):
             print(describe())
             seconds: Any = part.measure()

@@ -64,9 +64,11 @@ CHANGING = {  # where levels begin, in how many rounds, and the levels
     "Besson 3": ([1001, 2001, 3001], 4000, "129 491 512 223"),
     "Besson 4": ([1001, 1251, 1501, 1751], 2000, "159 341 532 743 152"),
 }
-WALKS = {  # start, step, reward, part kept, centre, first spread: of 10 and 4 arms
+DAW = (50, 2.8, 4, 0.9836, 50, math.sqrt(2.8**2 / (1 - 0.9836**2)))
+WALKS = {  # start, step, reward, part kept, centre, first spread, and how many arms
     "Sutton and Barto, drift": (0, 0.01, 1, 1, 0, 0, 10),
-    "Daw": (50, 2.8, 4, 0.9836, 50, math.sqrt(2.8**2 / (1 - 0.9836**2)), 4),
+    "Daw": (*DAW, 4),
+    "Daw, two arms": (*DAW, 2),
 }
 DRIFTING = ["Besbes, whole", "Besbes, first third", "Besbes, lower bound", "never in turn", "Besson 5"]
 SWIMS = {  # probabilities of the right action (up, down, up from the first, down from the last), rewards, S, slip

@@ -21,8 +21,8 @@ import jaxbandit
 from experiments import benchmark, own_policy
 from experiments.published import scenarios
 from experiments.published.comparison import Settings, compare_policies
-from experiments.timing import calls, first, scalar_loop, share
-from jaxbandit import Result, metrics
+from experiments.timing import calls, first, fits, scalar_loop, share
+from jaxbandit import RescorlaWagner, Result, choices, metrics
 from jaxbandit.command_line.experiment import begin
 from jaxbandit.command_line.options import from_command_line
 from jaxbandit.reports import pictures
@@ -265,6 +265,16 @@ def test_the_benchmark_of_calls(capsys):
     rows = calls.measure(cases=3, repeats=2)
     assert [row.name for row in rows][-2:] == ["a sweep of 3 cases", "the same, all done"]
     assert all(row.seconds > 0 for row in rows) and len(capsys.readouterr().out.splitlines()) == 6
+
+
+def test_the_benchmark_of_fits(capsys):
+    """Both kinds of fit are timed, and climb the same log-likelihood."""
+    rows = fits.measure(subjects=4, by_loop=2, rounds=20)
+    assert len(rows) == 2 and min(row.seconds for row in rows) > 0 and rows[0].name in capsys.readouterr().out
+    arms, rewards = [0, 1, 1, 0, 1, 1, 1, 0, 0, 1], [1.0, 0, 1, 0, 1, 1, 0, 0, 1, 1]
+    seen = choices.read_choices({"arm": arms, "reward": rewards})
+    expected = -choices.log_likelihood(RescorlaWagner(0.3, 3.0), seen)[0]
+    assert fits._loss(np.array([0.3, 3.0]), arms, rewards) == pytest.approx(expected, abs=1e-9)
 
 
 def test_the_benchmark_of_first_answers_times_fresh_processes(tmp_path, monkeypatch, capsys):

@@ -97,6 +97,12 @@ def problems(first: Callable[..., MarkovArms]) -> list[NamedProblem]:
             "Four arms that drift around a common centre, as people were made to play them.",
         ),
         NamedProblem(
+            "Daw, two arms",
+            partial(_daw, arms=2),
+            "Daw, O'Doherty, Dayan, Seymour and Dolan 2006, as above; with two of its arms by this project.",
+            "The drifting task with two arms, the usual one for fits to choices.",
+        ),
+        NamedProblem(
             "never in turn",
             partial(adversarial_last_arm, 5),
             "This project, for `experiments.adversary`; the idea is folklore.",
@@ -140,10 +146,10 @@ def _drifting(until: float, horizon: int = 10_000) -> ChangingArms:
     return sinusoid(horizon, 3.0, until=until)
 
 
-def _daw() -> RandomWalkArms:
+def _daw(arms: int = 4) -> RandomWalkArms:
     decay, diffusion = 0.9836, 2.8
     spread = diffusion / (1 - decay**2) ** 0.5
-    return random_walk([50.0] * 4, diffusion, 4.0, decay=decay, centre=50.0, spread=spread)
+    return random_walk([50.0] * arms, diffusion, 4.0, decay=decay, centre=50.0, spread=spread)
 
 
 def _lower_bound(horizon: int = 10_000) -> LowerBoundArms:
