@@ -254,7 +254,7 @@ REFUSED = [
             (BOTH, PosteriorWhittle.of(BOTH), 1, "PosteriorWhittle: knows one reward of each state"),
             (BOTH, Myopic(BOTH.transition, BOTH.initial, paid="all"), 1, "Myopic: knows one reward of each state"),
             (BOTH, Whittle.of(SEEN), 1, "made for other arms than those of .*, which differ in passive_reward"),
-            (SEEN, LPPriority.of(SEEN, 1), 2, "plays: the indices are for 1 plays a round, and 2"),
+            (SEEN, LPPriority.of(SEEN, 1), 2, "plays: the policy is for 1 plays a round, and 2"),
             (SEEN, Myopic.of(SEEN.arms), 1, "Myopic: assumes that the arms that are played pay; in"),
             (SEEN, Myopic(SEEN.transition, SEEN.initial, paid="all", cost=[1, 2]), 1, r"cost: shape \(2,\) is neither"),
             (UNSEEN, Whittle.of(SEEN), 1, "Whittle needs observed arms"),

@@ -98,22 +98,32 @@ def relaxation_of(arms: KnownArms, plays: int) -> Relaxation:
     return Relaxation(float(value), occupation, price, _advantage(arms, price))
 
 
-def _advantage(arms: KnownArms, price: float) -> np.ndarray:
-    """The long-run reward that one play in a state adds, less the price: [K, S].
+def values_at(arms: KnownArms, price: float) -> np.ndarray:
+    """What an arm is worth in each state, up to a constant, if a play has this price: [K, S].
 
     The programme's own dual values cannot be used: those of states that are never visited are not unique, and a solver
     returns extreme ones, by which playing and not playing are often equally good where they are not.
     """
-    by_laws: dict[bytes, np.ndarray] = {}  # many arms are alike
     table = np.empty(arms.earned.shape)
-    for k, (active, passive, earned, kept) in enumerate(zip(*arms.moves, strict=True)):
-        laws = b"".join(law.tobytes() for law in (active, passive, earned, kept))
-        if laws not in by_laws:
-            best = decision_processes.optimal([passive, active], [kept + price, earned])
-            ahead = best.bias + ROUNDS_AHEAD * best.gain
-            by_laws[laws] = earned - kept + (active - passive) @ ahead - price
-        table[k] = by_laws[laws]
+    for alike in of_one_kind(arms):
+        active, passive, earned, kept = (law[alike[0]] for law in arms.moves)
+        best = decision_processes.optimal([passive, active], [kept + price, earned])
+        table[alike] = best.bias + ROUNDS_AHEAD * best.gain
     return table
+
+
+def of_one_kind(arms: KnownArms) -> list[np.ndarray]:
+    """The numbers of the arms with the same laws and rewards, kind by kind."""
+    kinds: dict[bytes, list[int]] = {}
+    for k, laws in enumerate(zip(*arms.moves, strict=True)):
+        kinds.setdefault(b"".join(law.tobytes() for law in laws), []).append(k)
+    return [np.array(alike) for alike in kinds.values()]
+
+
+def _advantage(arms: KnownArms, price: float) -> np.ndarray:
+    """The long-run reward that one play in a state adds, less the price: [K, S]."""
+    active, passive, earned, kept = arms.moves
+    return np.asarray(earned - kept + ((active - passive) @ values_at(arms, price)[..., None])[..., 0] - price)
 
 
 def _constraints(arms: KnownArms) -> Any:

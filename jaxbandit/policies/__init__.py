@@ -60,10 +60,13 @@ from jaxbandit.policies.processes.ucrl2b import TUCRL, UCRL2B
 from jaxbandit.policies.restless.beliefs import HiddenMyopic, Myopic
 from jaxbandit.policies.restless.decentralised_dsee import DecentralisedDSEE
 from jaxbandit.policies.restless.dsee import DSEE
+from jaxbandit.policies.restless.follow_virtual_advice import FollowVirtualAdvice
 from jaxbandit.policies.restless.known_chains import Gittins, Whittle
 from jaxbandit.policies.restless.lp_priority import LPPriority
+from jaxbandit.policies.restless.lp_update import LPUpdate
 from jaxbandit.policies.restless.posterior_whittle import PosteriorWhittle
 from jaxbandit.policies.restless.rca import RCA
+from jaxbandit.policies.restless.two_set import TwoSet
 from jaxbandit.policies.restless.uc_whittle import UCWhittle
 from jaxbandit.policies.restless.whittle_belief import WhittleBelief
 from jaxbandit.policies.restless.whittle_last_seen import WhittleLastSeen
@@ -97,6 +100,7 @@ __all__ = [
     "Exp4",
     "ExploreThenCommit",
     "FamilyGLR",
+    "FollowVirtualAdvice",
     "Gittins",
     "GLR",
     "GradientBandit",
@@ -114,6 +118,7 @@ __all__ = [
     "KnownProcess",
     "Learned",
     "LPPriority",
+    "LPUpdate",
     "LUCB",
     "MixtureKLUCB",
     "MOSS",
@@ -142,6 +147,7 @@ __all__ = [
     "TopTwo",
     "TrackAndStop",
     "TsallisINF",
+    "TwoSet",
     "TUCRL",
     "TVKLUCB",
     "UCB1",

@@ -8,7 +8,7 @@ from typing import Any, get_args
 import numpy as np
 
 from jaxbandit import arguments, members
-from jaxbandit.arguments import LARGEST, as_floats
+from jaxbandit.arguments import LARGEST, LARGEST_INTEGER, as_floats
 from jaxbandit.base import Paid, Problem, Range, Task
 from jaxbandit.members import declares
 from jaxbandit.probabilities import stochastic
@@ -127,6 +127,12 @@ def one_play(policy: Any, task: Task) -> None:
         raise ValueError(f"{type(policy).__name__} plays one arm a round, and plays is {task.plays}; use plays=1")
 
 
+def plays(policy: Any, task: Task) -> None:
+    """Raise ValueError for another number of plays a round than the field `plays`, if that is not None."""
+    if policy.plays is not None and arguments.integer("plays", policy.plays, 1, LARGEST_INTEGER) != task.plays:
+        raise ValueError(f"plays: the policy is for {policy.plays} plays a round, and {task.plays} are asked for")
+
+
 def horizon(policy: Any, task: Task) -> None:
     """Raise ValueError unless the field `horizon` is None, or positive and at least the horizon of the task.
 
@@ -219,3 +225,12 @@ def laws(policy: Any, name: str, shape: tuple[int, ...]) -> None:
     if array.shape != shape:
         raise ValueError(f"{name}: shape {array.shape} is not {shape}")
     stochastic(name, array)
+
+
+def table(policy: Any, name: str, shape: tuple[int, ...], low: float = -LARGEST, high: float = LARGEST) -> None:
+    """Raise ValueError unless the field `name` has this shape, and all of its entries are in [low, high]."""
+    array = as_floats(name, getattr(policy, name))
+    if array.shape != shape:
+        raise ValueError(f"{name}: shape {array.shape} is not {shape}")
+    if not ((array >= low) & (array <= high)).all():
+        raise ValueError(f"{name}: {arguments.excerpt(array)} is not all within [{low:g}, {high:g}]")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandit.arguments import LARGEST_INTEGER, integer
+from jaxbandit.arguments import integer
 from jaxbandit.base import Task, pytree, static
 from jaxbandit.indices.relaxed import relaxation_of
 from jaxbandit.policies.parts import checks
@@ -65,6 +65,5 @@ class LPPriority(StateTable):
         return made_for(cls(table, np.sum(known.initial * table, axis=-1), int(plays)), known)
 
     def validate(self, task: Task) -> None:
-        if self.plays is not None and integer("plays", self.plays, 1, LARGEST_INTEGER) != task.plays:
-            raise ValueError(f"plays: the indices are for {self.plays} plays a round, and {task.plays} are asked for")
+        checks.plays(self, task)
         super().validate(task)

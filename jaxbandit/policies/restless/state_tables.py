@@ -22,6 +22,20 @@ class LastStates(NamedTuple):
 
     states: Array  # [K] int32, the state in which each arm was last seen; S, the number of states, if it was not seen
 
+    def after(self, feedback: Feedback, number: int) -> LastStates:
+        """The states after a round of arms with this number of states."""
+        check_feedback(feedback, len(self.states), number)
+        states = self.states.at[feedback.arms].set(feedback.states) if feedback.shown is None else feedback.shown
+        if feedback.restarted is not None:
+            states = jnp.where(feedback.restarted > 0, jnp.int32(number), states)
+        return LastStates(states)
+
+    def law(self, initial: Array) -> Array:
+        """[K, S], 1 for the state in which each arm was last seen, or its `initial` law [K, S] if it was not."""
+        number = initial.shape[1]
+        here = self.states[:, None] == jnp.arange(number, dtype=jnp.int32)
+        return jnp.where((self.states < number)[:, None], here.astype(initial.dtype), initial)
+
 
 @pytree
 class StateTable:
@@ -61,9 +75,4 @@ class StateTable:
         return look_up(jnp.concatenate([table, unseen[:, None]], axis=1), arms, state.states), state
 
     def update(self, state: LastStates, feedback: Feedback) -> LastStates:
-        arms, number = jnp.asarray(self.indices).shape
-        check_feedback(feedback, arms, number)
-        states = state.states.at[feedback.arms].set(feedback.states) if feedback.shown is None else feedback.shown
-        if feedback.restarted is not None:
-            states = jnp.where(feedback.restarted > 0, jnp.int32(number), states)
-        return LastStates(states)
+        return state.after(feedback, jnp.asarray(self.indices).shape[1])
