@@ -1,15 +1,16 @@
 """Budgets: how near the bound do rules come that act on M of K restless arms, all of which pay, as K grows?
 
 Plays the atlas's arms in growing numbers, with M / K as in the atlas and all states seen, by Whittle's index, the
-relaxation's priority rule, the myopic rule and random play. Prints and writes (CSV) how far each stays behind the
-relaxation's bound, per arm and round, in the second half of the rounds, with its 95 % interval; how that gap falls with
-K; and what theory says of it: it falls exponentially if the shares of arms in each state settle where the relaxation
-would have them (as 1 / sqrt(K) if no state is played in part), and stays if they keep oscillating or settle elsewhere.
-The best policy's gap stands beside it where it is known. "collapsing" is also played by those who see only the arms
-that they play. Ten arms are also played by policies that have to learn the chains. Draws gaps against K and against
-time, and puts all of it on one page, report.html. About ten minutes on two cores. For K arms with S states a run keeps
-16 K S bytes of each policy: 32 runs of 1,000 machines with ten states 5 MB. Ctrl-C keeps what is done, and the same
-command continues.
+relaxation's priority rule, the myopic rule and random play; and by policies that steer the shares of arms in each state
+towards the relaxation's: follow-the-virtual-advice, the two-set policy (arms of one kind) and LP-update with plans of
+five rounds. Prints and writes (CSV) how far each stays behind the relaxation's bound, per arm and round, in the second
+half of the rounds, with its 95 % interval; how that gap falls with K; and what theory says of it: the gap of an index
+rule falls exponentially if the shares of arms in each state settle where the relaxation would have them (as 1 / sqrt(K)
+if no state is played in part), and stays if they keep oscillating or settle elsewhere. The best policy's gap stands
+beside it where it is known. "collapsing" is also played by those who see only the arms that they play. Ten arms are
+also played by policies that have to learn the chains. Draws gaps against K and against time, and puts all of it on one
+page, report.html. About MINUTES minutes on two cores. For K arms with S states a run keeps 16 K S bytes of each policy:
+32 runs of 1,000 machines with ten states 5 MB. Ctrl-C keeps what is done, and the same command continues.
 """
 
 from __future__ import annotations
@@ -56,10 +57,11 @@ class Settings(Simulation):
     """Options of the experiment."""
 
     QUICK = Simulation.QUICK | {
-        **{"runs": 4, "horizon": 100, "rounds_of_learners": 200},
+        **{"runs": 4, "runs_steered": 4, "horizon": 100, "rounds_of_learners": 200},
         **{"scenarios": "maternal health, swinging", "sizes": "10, 30"},
     }
     runs: int = option(32, "independent runs of every policy with the most arms; of fewer arms as many more")
+    runs_steered: int = option(64, "independent runs of those that steer; 0 to leave them out")
     horizon: int = option(1000, "rounds of a run")
     scenarios: str = option(
         ", ".join(problems.NAMES), "problems of the atlas in which all arms pay, with commas between them"
@@ -118,6 +120,7 @@ def check(settings: Settings) -> None:
     """Raise ValueError unless there are as many runs and rounds as the tables need."""
     for name, least, why in (
         ("runs", 2, "an interval needs them"),
+        *([("runs_steered", 2, "an interval needs them, or 0")] if settings.runs_steered else []),
         ("horizon", 2, "the second half counts"),
         ("rounds_of_learners", 10, "with fewer nobody learns"),
     ):
@@ -144,6 +147,8 @@ def cases(settings: Settings) -> dict[str, Any]:
         }
 
     planned = {case_name(*each): case(*each, problems.knowing(*each)) for each in known}
+    for each in known if settings.runs_steered else ():
+        planned[case_name(*each, "steered")] = case(*each, problems.steering(*each)) | {"runs": settings.runs_steered}
     for each in of_unseen(settings):
         planned[case_name(*each, "unseen")] = case(*each, problems.not_seeing(*each), observed=False)
     for each in learned:
@@ -153,14 +158,16 @@ def cases(settings: Settings) -> dict[str, Any]:
 
 
 def case_name(name: str, number: int, how: str = "") -> str:
-    """What a case is called: `how` is "unseen", "learned" or empty."""
+    """What a case is called: `how` is "steered", "unseen", "learned" or empty."""
     return f"{name}, {number} arms" + f", {how}" * bool(how)
 
 
-def parts(results: dict[str, Result], settings: Settings) -> tuple[Played, Played, Played]:
-    """Results by problem and number of arms: of known chains, of those whose arms are unseen, and of learners."""
+def parts(results: dict[str, Result], settings: Settings) -> tuple[Played, Played, Played, Played]:
+    """Results by problem and number of arms: of known chains, of those that steer, who see little, and who learn."""
+    known = of_arms(settings)
     return (
-        {each: results[case_name(*each)] for each in of_arms(settings)},
+        {each: results[case_name(*each)] for each in known},
+        {each: results[case_name(*each, "steered")] for each in known if settings.runs_steered},
         {each: results[case_name(*each, "unseen")] for each in of_unseen(settings)},
         {each: results[case_name(*each, "learned")] for each in of_learners(settings)},
     )
@@ -168,10 +175,11 @@ def parts(results: dict[str, Result], settings: Settings) -> tuple[Played, Playe
 
 def tabulate(results: dict[str, Result], settings: Settings) -> Tables:
     """Gaps, how they fall, and what learners lose."""
-    known, unseen, learned = parts(results, settings)
+    known, steered, unseen, learned = parts(results, settings)
+    every = gaps.rows(known) + gaps.rows(steered) + gaps.rows(unseen, False)
     tables: Tables = {
-        "gaps": ("Gap to the relaxation's bound, per arm and round", gaps.rows(known) + gaps.rows(unseen, False)),
-        "falls": ("How the gap falls with the number of arms K", gaps.falls(known)),
+        "gaps": ("Gap to the relaxation's bound, per arm and round", every),
+        "falls": ("How the gap falls with the number of arms K", gaps.falls(known) + gaps.falls(steered)),
     }
     if learned:
         tables["learned"] = "Those that learn the chains", gaps.learned_rows(learned)
@@ -180,8 +188,8 @@ def tabulate(results: dict[str, Result], settings: Settings) -> Tables:
 
 def draw(results: dict[str, Result], settings: Settings) -> Pictures:
     """Gaps against the number of arms, and of learners against time."""
-    known, unseen, learned = parts(results, settings)
-    yield "gaps", curves.over_arms(known, unseen)
+    known, steered, unseen, learned = parts(results, settings)
+    yield "gaps", curves.over_arms(known, unseen, steered)
     if learned:
         yield "learned", curves.over_rounds(learned)
 

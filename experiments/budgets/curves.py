@@ -18,14 +18,16 @@ from jaxbandit.plotting import curve_style
 from jaxbandit.reports.pictures import frameless, panels
 
 COLUMNS = 4
-ORDER = (*problems.KNOWING, problems.POSTERIOR, problems.OPTIMIST, problems.BOLDER, problems.LAST_SEEN)  # of colours
+LEARNERS = (problems.POSTERIOR, problems.OPTIMIST, problems.BOLDER)
+ORDER = (*problems.KNOWING, *LEARNERS, problems.LAST_SEEN, *problems.STEERING)  # of colours
 WIDE = {problems.WHITTLE: 4.0, problems.PRIORITY: 2.4}  # lines, as those of several rules often are one
 
 
-def over_arms(played: Played, unseen: Played) -> Figure:
+def over_arms(played: Played, unseen: Played, steered: Played) -> Figure:
     """The gap against the number of arms, a panel for each problem; a dotted line is its limit for many arms.
 
-    Of those who see only the arms that they play (`unseen`), Whittle's rule stands beside those who see all.
+    Of those who see only the arms that they play (`unseen`), Whittle's rule stands beside those who see all. Those who
+    steer the shares of arms have dashed lines.
     """
     names = list(dict.fromkeys(name for name, _ in played))
     figure, axes = _grid(names)
@@ -33,8 +35,9 @@ def over_arms(played: Played, unseen: Played) -> Figure:
     slope: dict[str, Line2D] = {}
     for ax, name in zip(axes, names):
         numbers = np.array([number for each, number in played if each == name])
-        for place, label in enumerate((*problems.KNOWING, *[problems.LAST_SEEN] * (name in problems.UNSEEN))):
-            results = played if label in problems.KNOWING else unseen
+        blind, steering = [problems.LAST_SEEN] * (name in problems.UNSEEN), _labels(steered, name)
+        for place, label in enumerate((*problems.KNOWING, *blind, *steering)):
+            results = played if label in problems.KNOWING else unseen if label in blind else steered
             summaries = [metrics.summary(gaps.late(results[name, n], label, name, n)) for n in numbers]
             mean, low, high = (np.array([getattr(s, field) for s in summaries]) for field in ("mean", "low", "high"))
             handles[label] = _draw(ax, numbers * 1.03**place, mean, low, high, _style(label))
@@ -47,6 +50,11 @@ def over_arms(played: Played, unseen: Played) -> Figure:
     handles |= slope | {"limit for many arms": Line2D([], [], color="black", linestyle=":")}
     _words(figure, axes, len(names), handles, "gap to the bound, per arm and round")
     return figure
+
+
+def _labels(played: Played, name: str) -> tuple[str, ...]:
+    """The policies that play the problem."""
+    return next((result.labels for (each, _), result in played.items() if each == name), ())
 
 
 def over_rounds(played: Played) -> Figure:

@@ -70,10 +70,10 @@ def falls(played: Played) -> list[Row]:
     table: list[Row] = []
     for name in dict.fromkeys(name for name, _ in played):
         numbers = [number for each, number in played if each == name]
-        for label in problems.KNOWING:
+        most = problems.bound(name, numbers[-1])
+        for label in played[name, numbers[0]].labels:
             values = {number: late(played[name, number], label, name, number) for number in numbers}
-            limit = limit_of(name, label)
-            most = problems.bound(name, numbers[-1])
+            limit = limit_of(name, label) if label in problems.KNOWING else None
             table.append(
                 {
                     "problem": name,
@@ -81,9 +81,9 @@ def falls(played: Played) -> list[Row]:
                     "gap of the fewest arms": f"{values[numbers[0]].mean():.4f} ({numbers[0]:,})",
                     "gap of the most arms": f"{in_short(values[numbers[-1]], '.5f')} ({numbers[-1]:,})",
                     "exponent": exponent(values),
-                    "limit": "-" if limit.tied else f"{max(limit.gap, 0.0):.4f}",
-                    "room": "-" if limit.tied or limit.gap > NOTHING * abs(most) else f"{limit.room:.4f}",
-                    "theory": theory(limit, most),
+                    "limit": "-" if limit is None or limit.tied else f"{max(limit.gap, 0.0):.4f}",
+                    "room": "-" if limit is None or limit.tied or _stays(limit, most) else f"{limit.room:.4f}",
+                    "theory": theory_of_steering(name, label) if limit is None else theory(limit, most),
                 }
             )
     return table
@@ -97,9 +97,20 @@ def theory(limit: Limit, most: float) -> str:
     """
     if limit.tied:
         return "open, as states tie"
-    if limit.gap > NOTHING * abs(most):
+    if _stays(limit, most):
         return f"stays, as shares {'swing' if limit.swings else 'rest elsewhere'}"
     return "falls exponentially" if limit.room > 0 else "falls as 1 / sqrt(K)"
+
+
+def theory_of_steering(name: str, label: str) -> str:
+    """What is proved of a policy that steers, where its authors' other assumptions hold (ergodic arms, for one)."""
+    if label != problems.ADVICE and problems.locally_stable(name):
+        return "falls exponentially"
+    return "falls as 1 / sqrt(K)" if problems.of_one_kind(name) else "falls as log(K) / sqrt(K)"
+
+
+def _stays(limit: Limit, most: float) -> bool:
+    return limit.gap > NOTHING * abs(most)
 
 
 def exponent(values: Mapping[int, np.ndarray], seed: int = 0) -> str:

@@ -17,7 +17,6 @@ from jaxbandit.environments import AllPayingArms
 ROUNDS = 4000  # of the map; the second half counts
 STILL = 1e-6  # what an arm's reward may change in the last rounds where the shares are at rest
 EQUAL = 1e-6  # numbers of a rule that are closer are equal: its states share what is left of the budget
-MANY = 30  # arms in which all types come equally often
 
 
 class Limit(NamedTuple):
@@ -40,8 +39,8 @@ class Limit(NamedTuple):
 
 def limit_of(name: str, label: str) -> Limit:
     """Of one of the policies that know the chains, or of random play."""
-    arms, share = problems.arms_of(name, problems.TYPES), problems.plays_of(name, MANY) / MANY
-    policy: Any = problems.knowing(name, MANY)[label]
+    arms, share = problems.arms_of(name, problems.TYPES), problems.plays_of(name, problems.MANY) / problems.MANY
+    policy: Any = problems.knowing(name, problems.MANY)[label]
     if label == problems.RANDOM:
         numbers = np.zeros(arms.reward.shape)
     elif label == problems.MYOPIC:
@@ -54,7 +53,7 @@ def limit_of(name: str, label: str) -> Limit:
     kinds = {rows.tobytes() for rows, some in zip(np.asarray(arms.passive), in_part) if some.any()}
     tied = label != problems.RANDOM and (len(kinds) > 1 or in_part.sum(1).max() > 1)
     late = collected[ROUNDS // 2 :]
-    gap = problems.bound(name, MANY) - float(late.mean())
+    gap = problems.bound(name, problems.MANY) - float(late.mean())
     return Limit(gap, bool(np.ptp(late[-ROUNDS // 10 :]) > STILL), float(shares[in_part].sum(0).min()), bool(tied))
 
 

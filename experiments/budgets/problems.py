@@ -11,13 +11,21 @@ from jaxbandit import Policy, atlas
 from jaxbandit.environments import AllPayingArms
 from jaxbandit.pytrees import in_order
 
-NAMES = ("circular", "maternal health", "CPAP", "collapsing", "machines 5", "machines 10", "swinging")
+NAMES = (
+    *("circular", "maternal health", "CPAP", "collapsing", "machines 5", "machines 10", "swinging", "treadmill"),
+    *(f"no attractor {number}" for number in (1, 2, 3)),
+    "conveyor",
+)
 UNSEEN = ("collapsing",)  # also played by those who see only the arms that they play
 WHITTLE, PRIORITY, MYOPIC, RANDOM = "Whittle", "LP-priority", "myopic", "random"
 KNOWING = (WHITTLE, PRIORITY, MYOPIC, RANDOM)
+ADVICE, TWO_SET, UPDATE = "virtual advice", "two-set", "LP-update"
+STEERING = (ADVICE, TWO_SET, UPDATE)
+STEPS = 5  # of an LP-update's plan
 LAST_SEEN = "Whittle, last seen"
 POSTERIOR, OPTIMIST, BOLDER = "PosteriorWhittle", "UCWhittle", "UCWhittle, radius / 10"
 MOST_LEARNED = 8  # states of an arm that learners take
+MANY = 30  # arms in which all types come equally often
 TYPES = 3  # arms that already have all types of their problem, which take turns
 
 
@@ -58,6 +66,28 @@ def knowing(name: str, number: int) -> dict[str, Policy]:
         MYOPIC: jaxbandit.Myopic.of(arms),
         RANDOM: jaxbandit.Uniform(),
     }
+
+
+def steering(name: str, number: int) -> dict[str, Policy]:
+    """Those that know the chains and steer the shares of arms in each state; two-set for arms of one kind."""
+    arms, plays = arms_of(name, number), plays_of(name, number)
+    policies: dict[str, Policy] = {ADVICE: jaxbandit.FollowVirtualAdvice.of(arms, plays)}
+    if of_one_kind(name):
+        policies[TWO_SET] = jaxbandit.TwoSet.of(arms, plays)
+    return policies | {UPDATE: jaxbandit.LPUpdate.of(arms, plays, STEPS)}
+
+
+@cache
+def of_one_kind(name: str) -> bool:
+    """Whether all arms of the problem are alike."""
+    laws = arms_of(name, TYPES).known()
+    return all((law == law[:1]).all() for law in laws.moves)
+
+
+@cache
+def locally_stable(name: str) -> bool:
+    """Whether the relaxation's plan has one state that is played in part, and small differences from it die out."""
+    return of_one_kind(name) and float(jaxbandit.TwoSet.of(arms_of(name, MANY), plays_of(name, MANY)).reach) > 0
 
 
 def not_seeing(name: str, number: int) -> dict[str, Policy]:

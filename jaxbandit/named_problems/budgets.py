@@ -28,6 +28,53 @@ SWINGING: Type = (
     [[0.0, 0.7, 0.3], [1.0, 0.0, 0.0], [0.0, 0.9, 0.1]],
     [[0.0, 0.7, 0.3], [0.0, 0.4, 0.6], [0.4, 0.0, 0.6]],
 )
+TREADMILL: Type = (
+    [[0.0, 0.8, 0.2], [0.2, 0.8, 0.0], [0.9, 0.0, 0.1]],
+    [[0.1, 0.0, 0.9], [0.0, 0.9, 0.1], [0.0, 0.0, 1.0]],
+)
+# of Gast, Gaujal and Yan: how an arm moves that is played, how one that is not, and what a play in each state earns
+NO_ATTRACTOR: list[tuple[Rows, Rows, Sequence[float]]] = [
+    (
+        [
+            [0.24639364, 0.23402385, 0.51958251],
+            [0.49681581, 0.49509821, 0.00808597],
+            [0.37826553, 0.15469252, 0.46704195],
+        ],
+        [
+            [0.5214073, 0.40392496, 0.07466774],
+            [0.0158415, 0.21455666, 0.76960184],
+            [0.53722329, 0.37651148, 0.08626522],
+        ],
+        (0.72232506, 0.18844869, 0.25752477),
+    ),
+    (
+        [
+            [0.14874601, 0.30435809, 0.54689589],
+            [0.56845754, 0.41117331, 0.02036915],
+            [0.25265570, 0.27310439, 0.4742399],
+        ],
+        [
+            [0.02232142, 0.10229283, 0.87538575],
+            [0.03426605, 0.17175704, 0.79397691],
+            [0.52324756, 0.45523298, 0.02151947],
+        ],
+        (0.37401552, 0.11740814, 0.07866135),
+    ),
+    (
+        [
+            [0.00279465, 0.37327924, 0.62392611],
+            [0.51582335, 0.46333908, 0.02083756],
+            [0.41875202, 0.17776712, 0.40348086],
+        ],
+        [
+            [0.47819592, 0.02090623, 0.50089785],
+            [0.08063373, 0.15456935, 0.76479692],
+            [0.66552514, 0.08481946, 0.2496554],
+        ],
+        (0.97658608, 0.53014109, 0.40394919),
+    ),
+]
+BELT = 8  # places of a conveyor
 
 
 def in_turn(
@@ -77,6 +124,47 @@ def machines(
 def channels(arms: int = 10, *, observed: bool = False, initial_state: InitialState = "stationary") -> RestlessArms:
     """Like channels that are good or bad, whether they are used or not; those that are used pay where they are good."""
     return restless([CHANNEL] * arms, (0.0, 1.0), initial_state=initial_state, observed=observed)
+
+
+def paid_when_left(
+    active: Rows,
+    passive: Rows,
+    earned: Sequence[float],
+    kept: Sequence[float],
+    arms: int = 10,
+    *,
+    observed: bool = True,
+    initial_state: InitialState = "stationary",
+) -> AllPayingArms:
+    """Like arms that are paid for the state they leave, `earned` if they are played there and `kept` if not.
+
+    Here a new state pays. The rewards are those with the same averages, sum over s' of P(s, s') reward(s').
+    """
+    played, waiting = (
+        np.linalg.lstsq(np.array(rows), np.array(pays), rcond=None)[0]
+        for rows, pays in ((active, earned), (passive, kept))
+    )
+    rows = [active] * arms, played, [passive] * arms, initial_state
+    return restless(*rows, observed=observed, paid="all", passive_reward=waiting)
+
+
+def conveyor(arms: int = 10, *, observed: bool = True, initial_state: InitialState = "stationary") -> AllPayingArms:
+    """Arms on a circle of eight places, which in the first half move on if they are played, and then if they are not.
+
+    The right action moves an arm on with probability 0.1; the wrong one moves it back, from place s with probability
+    0.5 - 0.01 s, but from place 1 always and from place 0 never. Only an arm that goes from the last place to the first
+    one pays, 1 for that.
+    """
+    rows = np.zeros((2, BELT, BELT))  # by the action
+    for s in range(BELT):
+        right, back = int(s < BELT // 2), [0.0, 1.0, *(0.5 - 0.01 * np.arange(2, BELT))][s]
+        rows[right, s, (s + 1) % BELT] += 0.1
+        rows[right, s, s] += 0.9
+        rows[1 - right, s, s - 1] += back
+        rows[1 - right, s, s] += 1 - back
+    pays = [0.0] * (BELT - 1) + [0.1]
+    passive, active = rows.tolist()
+    return paid_when_left(active, passive, [0.0] * BELT, pays, arms, observed=observed, initial_state=initial_state)
 
 
 def problems() -> list[NamedProblem]:
@@ -134,6 +222,30 @@ def problems() -> list[NamedProblem]:
             partial(in_turn, [SWINGING], (0.8, 0.4, 0.0)),
             "This project, for `experiments.budget`, found by a search.",
             "With ever more arms Whittle's rule makes them swing together, and never reaches the bound.",
+            plays=5,
+        ),
+        NamedProblem(
+            "treadmill",
+            partial(in_turn, [TREADMILL], (0.6, 0.4, 0.0)),
+            "This project, for `experiments.budget`, found by a search.",
+            "Once too many arms pay nothing, the relaxation's priorities spend all plays on fetching them back.",
+            plays=3,
+        ),
+        *[
+            NamedProblem(
+                f"no attractor {number}",
+                partial(paid_when_left, *laws, (0.0, 0.0, 0.0)),
+                f"Gast, Gaujal and Yan 2020, example {number} (read in programs of Hong, Xie, Chen and Wang 2024a).",
+                "Whittle's rule has a fixed point at the bound, which attracts nothing: shares of arms swing about it.",
+                plays=4,
+            )
+            for number, laws in enumerate(NO_ATTRACTOR, start=1)
+        ],
+        NamedProblem(
+            "conveyor",
+            conveyor,
+            "Hong, Xie, Chen and Wang 2023 (read in their later programs).",
+            "Priorities play arms at the end of their stretch first, and those at its beginning never get there.",
             plays=5,
         ),
     ]

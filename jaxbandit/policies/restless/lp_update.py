@@ -38,10 +38,10 @@ class LPUpdate:
     about ten systems of K' S N linear equations with blocks of S, for K' kinds of arms.
 
     Args:
-      kinds: [K], the number of each arm's kind.
       transition, passive: [G, S, S], the rows of an arm of each kind that is played, and of one that is not.
       earned, kept: [G, S], what is paid on average for a round in a state in which an arm is played, or is not.
       values: [G, S], what an arm is worth in each state after the plan's rounds.
+      kinds: [K], the number of each arm's kind.
       initial: [K, S], the law of each arm's state before it is seen.
       plays: M.
       steps: N, the rounds of a plan, 1 to 64.
@@ -62,12 +62,12 @@ class LPUpdate:
     ([0, 0, 0], [[-0.5, 0.0]])
     """
 
-    kinds: ArrayLike = per_arm()
     transition: ArrayLike
     passive: ArrayLike
     earned: ArrayLike
     kept: ArrayLike
     values: ArrayLike
+    kinds: ArrayLike = per_arm()
     initial: ArrayLike = per_arm()
     plays: int = static(1)
     steps: int = static(10)
@@ -89,8 +89,8 @@ class LPUpdate:
         kinds, first = np.empty(len(plans.shares), np.int32), [alike[0] for alike in plans.kinds]
         for number, alike in enumerate(plans.kinds):
             kinds[alike] = number
-        laws = [law[first] for law in plans.laws.moves]
-        policy = cls(kinds, *laws, plans.values[first], plans.laws.initial, int(plays), steps)
+        active, passive, earned, kept = (law[first] for law in plans.laws.moves)
+        policy = cls(active, passive, earned, kept, plans.values[first], kinds, plans.laws.initial, int(plays), steps)
         return made_for(policy, plans.laws)
 
     def validate(self, task: Task) -> None:
