@@ -112,8 +112,7 @@ def not_learned(settings: Settings) -> dict[str, str]:
     if len(few) == len(names):
         none = "arms give no whole number of plays in any of the problems"
         raise ValueError(f"--learners: {number} {none}; try 10, or 0 for no learners")
-    most = problems.MOST_LEARNED
-    return {name: f"more than {most} states" for name in names if problems.states_of(name) > most} | few
+    return {name: reason for name in names if (reason := problems.not_for_learners(name))} | few
 
 
 def check(settings: Settings) -> None:

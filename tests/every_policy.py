@@ -7,6 +7,7 @@ ARMS = jaxbandit.two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
 TWO = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55])
 UNSEEN = environments.restless(ARMS.transition, (0, 1))
 SEEN = environments.restless(ARMS.transition, (0, 1), ARMS.transition[::-1], observed=True)
+ALIKE = environments.restless(ARMS.transition[[0, 0, 0]], (0, 1), ARMS.transition[[1, 1, 1]], observed=True)
 HIDDEN = environments.hidden(ARMS.transition, [[0.2, 0.7]] * 3)
 COSTLY = environments.costly(ARMS, [3, 2, 1], purse=20, horizon=20, chance=[0.5, 1.0, 0.7])
 FULL = environments.full_information(ARMS)
@@ -36,6 +37,9 @@ POLICIES = {name: (policy(), ARMS) for name, policy in ALL.items()} | {
     "BayesOptimal": (jaxbandit.BayesOptimal.of([[[1, 2], [2, 1]]] * 2, 30), TWO),
     "Whittle": (jaxbandit.Whittle.of(SEEN), SEEN),
     "LPPriority": (jaxbandit.LPPriority.of(SEEN, 1), SEEN),
+    "FollowVirtualAdvice": (jaxbandit.FollowVirtualAdvice.of(SEEN, 1), SEEN),
+    "LPUpdate": (jaxbandit.LPUpdate.of(SEEN, 1, 3), SEEN),
+    "TwoSet": (jaxbandit.TwoSet.of(ALIKE, 1), ALIKE),
     "PosteriorWhittle": (jaxbandit.PosteriorWhittle.of(SEEN), SEEN),
     "UCWhittle": (jaxbandit.UCWhittle.of(SEEN), SEEN),
     "Myopic": (jaxbandit.Myopic.of(UNSEEN), UNSEEN),

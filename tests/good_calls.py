@@ -36,6 +36,9 @@ IID = jaxbandit.bernoulli([0.5, 0.4])
 RESTLESS = environments.restless([[[0.8, 0.2], [0.2, 0.8]]] * 2, (0, 1))
 ALL_PAY = environments.restless(RESTLESS.transition, (0, 1), [[[0.9, 0.1], [0.3, 0.7]]] * 2, observed=True, paid="all")
 HIDDEN = environments.hidden([[[0.9, 0.1], [0.2, 0.8]]] * 2, [[0.2, 0.7], [0.1, 0.3]])
+ALIKE = environments.restless(
+    RESTLESS.transition[[0, 0]], (0, 1), [[[0.9, 0.1], [0.3, 0.7]]] * 2, observed=True, paid="all"
+)
 PROCESS = environments.decision_process(ROWS, PAID)
 COSTLY = environments.costly(ARMS, [1, 2], purse=5, horizon=3)
 COLLIDING = environments.colliding(RESTLESS, 2)

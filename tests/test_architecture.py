@@ -94,7 +94,7 @@ confidence/row: arithmetic tilt scaled_problem ball stationary_mean
 confidence/chain: interior_point interior_point_three_states starting_points row_divergence_three_states \
 multistart many_states two_states two_states_upper likelihood kt_mixture meeting_chains \
 certified_order order_of_means
-planning: rows iteration induction subsidies
+planning: rows iteration induction subsidies fluid
 metrics: summaries counts regrets shares swaps stopping_times
 named_problems: named_arms look_up budgets changing processes entries
 families: independent tilting two_state table of_chains
@@ -212,6 +212,7 @@ DOORS = {
     "DiscountedUCB EmpiricalKLUCB Exp3 Exp3IX Exp3P Exp3S Exp4 Gittins GradientBandit Hedge "
     "HiddenMyopic RegretMatching "
     "JointKLUCB KnownBreaks KnownProcess LPPriority Myopic Oracle PlugInGittins PosteriorGittins Rexp3 RoundRobinKLUCB "
+    "FollowVirtualAdvice LPUpdate TwoSet "
     "SlidingWindowUCB Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief WhittleLastSeen Window WithDetector",
     "policies.memory": "Forgets Memory no_transitions no_visits ratio remembered sample_mean total unit_reward",
     "stress": "Found IndependentSpace Interval PiecewiseSpace PriorSpace Problem RestlessSpace Space Survey "
@@ -229,7 +230,7 @@ SlidingWindowUCB StoppedWarning Task Thompson ThompsonMC TsallisINF Uniform Whit
 Window WithDetector advance atlas bernoulli bounds chains choices confidence decision_processes delays divergences
 environments families gaussian grid hidden indices initial_carry live load_sweep markov metrics per_arm play_round
 poisson pytree random_arms restless run_keys simulate static stress sweep testing to_xarray top_arms two_state
-use_all_cores Soft Exchangeable Learned Recurrent learning
+use_all_cores FollowVirtualAdvice LPUpdate TwoSet Soft Exchangeable Learned Recurrent learning
 """.split()
 
 

@@ -17,11 +17,12 @@ KEY = jax.random.key(0)
 ROUNDS = 200
 # those that count transitions
 CHAINS = "KLUCBMC TVKLUCB IMEDMC JointKLUCB ThompsonMC PlugInGittins PosteriorGittins".split()
+STEERING = "FollowVirtualAdvice", "LPUpdate", "TwoSet"
 # those that learn from what arms with a state of their own show
 LEARNERS = {
     name: policy
     for name, (policy, arms) in POLICIES.items()
-    if arms is not RIVER and name not in ("Uniform", "Oracle", "PosteriorWhittle", "UCWhittle", "UCBVI")
+    if arms is not RIVER and name not in ("Uniform", "Oracle", "PosteriorWhittle", "UCWhittle", "UCBVI", *STEERING)
 } | {
     "WithDetector": jaxbandit.WithDetector(jaxbandit.UCB1(), jaxbandit.KnownBreaks([50])),
     "TVKLUCB-Window": TVKLUCB(memory=Window(5)),

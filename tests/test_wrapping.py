@@ -18,7 +18,7 @@ STATES = "remembers in which state each arm is"
 REFUSED = (
     dict.fromkeys(
         "KLUCBMC TVKLUCB IMEDMC JointKLUCB ThompsonMC PlugInGittins PosteriorGittins Gittins Whittle LPPriority "
-        "WhittleLastSeen BayesGittins BayesOptimal".split(),
+        "WhittleLastSeen BayesGittins BayesOptimal FollowVirtualAdvice LPUpdate TwoSet".split(),
         STATES,
     )
     | dict.fromkeys("RatioKLUCB MixtureKLUCB PrimalDualBwK".split(), "forgets the money")

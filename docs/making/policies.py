@@ -102,6 +102,9 @@ MADE_OF_ARMS = {  # how to make the policies that know the arms, or their prior
     "BayesOptimal": lambda: jaxbandit.BayesOptimal.of([[[1, 1], [1, 1]]] * 2, 20),
     "Whittle": lambda: jaxbandit.Whittle(jaxbandit.Whittle.of(TWO, 0.9).indices),  # by hand: for all kinds of arms
     "LPPriority": lambda: jaxbandit.LPPriority.of(KINDS["observed"], 1),
+    "FollowVirtualAdvice": lambda: jaxbandit.FollowVirtualAdvice.of(KINDS["observed"], 1),
+    "TwoSet": lambda: jaxbandit.TwoSet.of(KINDS["observed"], 1),
+    "LPUpdate": lambda: jaxbandit.LPUpdate.of(KINDS["observed"], 1),
     "PosteriorWhittle": lambda: jaxbandit.PosteriorWhittle.of(KINDS["observed"]),
     "UCWhittle": lambda: jaxbandit.UCWhittle.of(KINDS["observed"]),
     "Myopic": lambda: jaxbandit.Myopic.of(KINDS["restless"]),

@@ -105,10 +105,17 @@ def _last_seen(name: str) -> jaxbandit.WhittleLastSeen:
     return jaxbandit.WhittleLastSeen.of(arms_of(name, TYPES, observed=False))
 
 
+def not_for_learners(name: str) -> str:
+    """Why learners do not play the problem; empty if they do."""
+    if states_of(name) > MOST_LEARNED:
+        return f"more than {MOST_LEARNED} states"
+    return "" if arms_of(name, TYPES).passive_reward is None else "a state pays by whether its arm is played"
+
+
 def learning(name: str, number: int) -> dict[str, Policy]:
     """Those that have to learn the chains, with Whittle's rule and random play beside them; none of too many states."""
     arms = arms_of(name, number)
-    if states_of(name) > MOST_LEARNED:
+    if not_for_learners(name):
         return {}
     return {
         WHITTLE: jaxbandit.Whittle.of(arms),

@@ -121,7 +121,7 @@ class LPUpdate:
         tables = (self.transition, self.passive, self.earned, self.kept, self.values)
         active, passive, earned, kept, values = (jnp.asarray(table, float) for table in tables)
         kinds = jnp.asarray(self.kinds, jnp.int32)
-        of_kind = (kinds[:, None] == jnp.arange(len(values), dtype=jnp.int32)).astype(law.dtype)  # [K, G]
+        of_kind = (kinds[:, None] == jnp.arange(len(values), dtype=jnp.int32)[None]).astype(law.dtype)  # [K, G]
         here = jnp.sum(of_kind[..., None] * in_parts(law)[:, None], axis=0)
         plan = fluid_plan(active, passive, earned, kept, values, here, self.plays, self.steps)
         chances = jnp.clip(plan / jnp.where(here > 0, here, 1), 0, 1)

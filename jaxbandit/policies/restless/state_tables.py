@@ -33,7 +33,7 @@ class LastStates(NamedTuple):
     def law(self, initial: Array) -> Array:
         """[K, S], 1 for the state in which each arm was last seen, or its `initial` law [K, S] if it was not."""
         number = initial.shape[1]
-        here = self.states[:, None] == jnp.arange(number, dtype=jnp.int32)
+        here = self.states[:, None] == jnp.arange(number, dtype=jnp.int32)[None]
         return jnp.where((self.states < number)[:, None], here.astype(initial.dtype), initial)
 
 

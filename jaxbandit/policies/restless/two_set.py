@@ -115,16 +115,16 @@ class TwoSet:
         local_key, key = jax.random.split(key)
         law = state.seen.law(jnp.asarray(self.initial, float))
         arms, number = law.shape
-        here = (state.seen.states[:, None] == jnp.arange(number)).astype(jnp.int32)  # [K, S], 0 if not seen
+        here = (state.seen.states[:, None] == jnp.arange(number)[None]).astype(jnp.int32)  # [K, S], 0 if not seen
         sizes = self._set(jnp.sum(here, axis=0), jnp.sum(here * state.local[:, None], axis=0))
         local = _first(here, state.local, sizes)
         kind = jnp.where(chances >= 1, ACTIVE, jnp.where(chances <= 0, PASSIVE, NEUTRAL))
-        mine = jnp.sum(here * kind, axis=1)
-        wanted = jnp.floor(jnp.sum(local) * (self.plays / arms) + jax.random.uniform(local_key))
+        mine = jnp.sum(here * kind[None], axis=1)
+        wanted = (jnp.sum(local) * self.plays + jax.random.randint(local_key, (), 0, arms)) // arms
         neutral = local & (mine == NEUTRAL)
         rest = wanted - jnp.sum(local & (mine == ACTIVE))
         played = (mine == ACTIVE) | (neutral & (jnp.cumsum(neutral) <= rest))
-        advice = jax.random.uniform(key, (arms,)) < total(law * chances)
+        advice = jax.random.uniform(key, (arms,)) < total(law * chances[None])
         place = jnp.arange(arms) / arms
         others = jnp.where(advice, 3 - place, 1 + place)
         return jnp.where(local, jnp.where(played, 4.0, 0.0), others), TwoSets(state.seen, local)
@@ -135,14 +135,16 @@ class TwoSet:
     def _set(self, here: Array, before: Array) -> Array:
         """How many arms [S] to control locally, of `here` [S] in each state, `before` [S] of them in the last set."""
         shares, arms = jnp.asarray(self.shares, float), jnp.asarray(self.initial).shape[0]
-        lines = jnp.floor(shares * (jnp.arange(1, SIZES + 1)[:, None] * (2 * arms / SIZES))).astype(jnp.int32)
+        lines = jnp.floor(shares[None] * (jnp.arange(1, SIZES + 1)[:, None] * (2 * arms / SIZES))).astype(jnp.int32)
 
         def largest(sets: Array, otherwise: Array) -> Array:
             sizes = jnp.where(self._controlled(sets), jnp.sum(sets, axis=1), 0)
             return jnp.where(jnp.max(sizes) > 0, sets[jnp.argmax(sizes)], otherwise)
 
-        kept = jnp.where(self._controlled(before[None])[0], before, largest(jnp.minimum(before, lines), 0 * before))
-        larger = largest(jnp.minimum(here, jnp.maximum(kept, lines)), kept)
+        kept = jnp.where(
+            self._controlled(before[None])[0], before, largest(jnp.minimum(before[None], lines), 0 * before)
+        )
+        larger = largest(jnp.minimum(here[None], jnp.maximum(kept[None], lines)), kept)
         return jnp.where(self._controlled(here[None])[0], here, larger)
 
     def _controlled(self, sets: Array) -> Array:
@@ -150,12 +152,12 @@ class TwoSet:
         chances, shares = jnp.asarray(self.chances, float), jnp.asarray(self.shares, float)
         arms = jnp.asarray(self.initial).shape[0]
         sizes = jnp.sum(sets, axis=1)
-        off = (sets - sizes[:, None] * shares) / arms
+        off = (sets - sizes[:, None] * shares[None]) / arms
         squared = total(total(off[:, :, None] * off[:, None] * jnp.asarray(self.norm, float)[None]))
-        part = sizes * (self.plays / arms)
-        active = jnp.sum(jnp.where(chances >= 1, sets, 0), axis=1)
-        passive = jnp.sum(jnp.where(chances <= 0, sets, 0), axis=1)
-        possible = (active <= jnp.floor(part)) & (passive <= sizes - jnp.ceil(part))
+        part = sizes * self.plays  # over `arms` the budget of a set; in whole numbers, so that it is exact
+        active = jnp.sum(jnp.where(chances[None] >= 1, sets, 0), axis=1)
+        passive = jnp.sum(jnp.where(chances[None] <= 0, sets, 0), axis=1)
+        possible = (active <= part // arms) & (passive <= sizes + -part // arms)
         reach = jnp.asarray(self.reach, float)
         return possible & (squared <= (reach * sizes / arms) ** 2) & (reach > 0) & (sizes > 0)
 
@@ -163,8 +165,8 @@ class TwoSet:
 def _first(here: Array, before: Array, sizes: Array) -> Array:
     """Which arms make up a set of sizes [S] in each state: those of the last set first, then by number; [K] bool."""
     old, new = here * before[:, None], here * ~before[:, None]
-    rank = jnp.where(before[:, None], jnp.cumsum(old, axis=0), jnp.sum(old, axis=0) + jnp.cumsum(new, axis=0))
-    return jnp.any((here > 0) & (rank <= sizes), axis=1)
+    rank = jnp.where(before[:, None], jnp.cumsum(old, axis=0), jnp.sum(old, axis=0)[None] + jnp.cumsum(new, axis=0))
+    return jnp.any((here > 0) & (rank <= sizes[None]), axis=1)
 
 
 def _local_control(
