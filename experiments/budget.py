@@ -178,7 +178,7 @@ def tabulate(results: dict[str, Result], settings: Settings) -> Tables:
     every = gaps.rows(known) + gaps.rows(steered) + gaps.rows(unseen, False)
     tables: Tables = {
         "gaps": ("Gap to the relaxation's bound, per arm and round", every),
-        "falls": ("How the gap falls with the number of arms K", gaps.falls(known) + gaps.falls(steered)),
+        "falls": ("How the gap falls with the number of arms K", gaps.falls(known, steered)),
     }
     if learned:
         tables["learned"] = "Those that learn the chains", gaps.learned_rows(learned)

@@ -65,13 +65,14 @@ def rows(played: Played, observed: bool = True) -> list[Row]:
     return table
 
 
-def falls(played: Played) -> list[Row]:
+def falls(known: Played, steered: Played) -> list[Row]:
     """Of every problem and policy how the gap falls with the number of arms, beside what theory says."""
     table: list[Row] = []
-    for name in dict.fromkeys(name for name, _ in played):
-        numbers = [number for each, number in played if each == name]
+    for name in dict.fromkeys(name for name, _ in known):
+        numbers = [number for each, number in known if each == name]
         most = problems.bound(name, numbers[-1])
-        for label in played[name, numbers[0]].labels:
+        by_label = {label: played for played in (known, steered) if played for label in played[name, numbers[0]].labels}
+        for label, played in by_label.items():
             values = {number: late(played[name, number], label, name, number) for number in numbers}
             limit = limit_of(name, label) if label in problems.KNOWING else None
             table.append(
@@ -104,9 +105,11 @@ def theory(limit: Limit, most: float) -> str:
 
 def theory_of_steering(name: str, label: str) -> str:
     """What is proved of a policy that steers, where its authors' other assumptions hold (ergodic arms, for one)."""
-    if label != problems.ADVICE and problems.locally_stable(name):
-        return "falls exponentially"
-    return "falls as 1 / sqrt(K)" if problems.of_one_kind(name) else "falls as log(K) / sqrt(K)"
+    if not problems.of_one_kind(name):
+        return "falls as log(K) / sqrt(K)" if label == problems.UPDATE else "open, as kinds differ"
+    return (
+        "falls exponentially" if label != problems.ADVICE and problems.locally_stable(name) else "falls as 1 / sqrt(K)"
+    )
 
 
 def _stays(limit: Limit, most: float) -> bool:
