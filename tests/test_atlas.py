@@ -102,7 +102,15 @@ BUDGETS = {
     "swinging": (5, (0.8, 0.4, 0), 0, 10, [
         ([[0, 7, 3], [0, 4, 6], [4, 0, 6]], [[0, 7, 3], [10, 0, 0], [0, 9, 1]]),
     ]),
+    "treadmill": (3, (0.6, 0.4, 0), 0, 10, [
+        ([[1, 0, 9], [0, 9, 1], [0, 0, 10]], [[0, 8, 2], [2, 8, 0], [9, 0, 1]]),
+    ]),
 }  # fmt: skip
+NO_ATTRACTOR = {  # what a play earns in each state, and the last row of a played arm and of one that waits
+    "no attractor 1": ((0.72232506, 0.18844869, 0.25752477), (0.378, 0.155, 0.467), (0.537, 0.377, 0.086)),
+    "no attractor 2": ((0.37401552, 0.11740814, 0.07866135), (0.253, 0.273, 0.474), (0.523, 0.455, 0.022)),
+    "no attractor 3": ((0.97658608, 0.53014109, 0.40394919), (0.419, 0.178, 0.403), (0.666, 0.085, 0.250)),
+}
 MIXED = {  # the arms that are independent
     "scenario 1, best i.i.d.": ("scenario 1", [0]),
     "scenario 1, others i.i.d.": ("scenario 1", [1, 2, 3, 4]),
@@ -136,7 +144,7 @@ def law(moves: np.ndarray) -> np.ndarray:
 
 def test_every_entry_is_written_out_here():
     known = [*TWO_STATES, *THREE_STATES, *BERNOULLI, *NO_TABLE, *GENERATORS, *RESTLESS, *HIDDEN, *OTHERS]
-    known += [*CHANGING, *WALKS, *DRIFTING, *TURNING, *SWIMS, *BUDGETS, *MIXED]
+    known += [*CHANGING, *WALKS, *DRIFTING, *TURNING, *SWIMS, *BUDGETS, *NO_ATTRACTOR, "conveyor", *MIXED]
     assert sorted(known) == sorted(atlas) and len(known) == len(atlas)
 
 
@@ -332,6 +340,33 @@ def test_arms_with_a_budget(name):
         assert (arms.declares.paid, arms.observed) == ("all", name != "collapsing")
     assert len(arms.reward) == 13 and (arms.initial[:, 1] == 1).all()
     assert entry.make(observed=True).observed and entry.arms.comparator_name(plays) == "the relaxation"
+
+
+@pytest.mark.parametrize("name", NO_ATTRACTOR)
+def test_arms_paid_for_the_state_they_leave(name):
+    earned, active, passive = NO_ATTRACTOR[name]
+    arms = atlas[name].make(arms=7, initial_state=2)
+    laws = arms.known()
+    np.testing.assert_allclose(laws.earned, [earned] * 7, atol=1e-7)
+    np.testing.assert_allclose(laws.kept, 0, atol=1e-12)
+    np.testing.assert_allclose(arms.transition[:, 2], [active] * 7, atol=6e-4)
+    np.testing.assert_allclose(arms.passive[:, 2], [passive] * 7, atol=6e-4)
+    assert (arms.initial[:, 2] == 1).all() and atlas[name].plays == 4
+
+
+def test_conveyor():
+    """Eight places take ten rounds each if all is done right, so that an arm pays 1/80 a round; half are played."""
+    arms, plays = atlas["conveyor"].arms, atlas["conveyor"].plays
+    right = [arms.transition[0]] * 4 + [arms.passive[0]] * 4
+    wrong = [arms.passive[0]] * 4 + [arms.transition[0]] * 4
+    for s in range(8):
+        assert right[s][s, (s + 1) % 8] == pytest.approx(0.1) and right[s][s, s] == pytest.approx(0.9)
+        back = (0, 1, 0.48, 0.47, 0.46, 0.45, 0.44, 0.43)[s]
+        assert wrong[s][s, s - 1] == pytest.approx(back) and wrong[s][s, s] == pytest.approx(1 - back)
+    laws = arms.known()
+    np.testing.assert_allclose(laws.earned, 0, atol=1e-12)
+    np.testing.assert_allclose(laws.kept[0], [0] * 7 + [0.1], atol=1e-12)
+    assert arms.relaxation(plays).value == pytest.approx(10 / 80) and plays == 5
 
 
 def test_long_worn_machines_and_channels():
