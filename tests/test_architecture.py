@@ -130,7 +130,7 @@ OFFERED = {
     "environments/rested": {"columns"},
     "families": {"tilting"},
     "fast": {"jaxprs.constants", "jaxprs.primitives"},
-    "indices": {"posterior_layers", "posterior_tables", "relaxed.relaxation_of", "subsidy.whittle_of"},
+    "indices": {"posterior_layers", "posterior_tables", "relaxed", "subsidy.whittle_of"},
     "live": {"choice_laws", "real_arms"},
     "metrics": {
         *["counts.check_label", "counts.check_result", "counts.has_best_arm", "counts.kind"],

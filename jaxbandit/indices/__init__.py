@@ -1,6 +1,6 @@
 """Gittins and Whittle indices of known chains, Gittins indices of Beta priors, the relaxed problem and the best mixture
 of arms that cost, in float64 on the host; helpers for discounted rewards; others may take all that is listed, and
-`subsidy.whittle_of` and `relaxed.relaxation_of`, of `KnownArms`, `posterior_layers` and `posterior_tables`."""
+`subsidy.whittle_of` and `relaxed`, of `KnownArms`, `posterior_layers` and `posterior_tables`."""
 
 from jaxbandit.indices.beta_priors import gittins_beta
 from jaxbandit.indices.beta_rows import gittins_beta_rows

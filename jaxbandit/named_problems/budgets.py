@@ -235,7 +235,7 @@ def problems() -> list[NamedProblem]:
             NamedProblem(
                 f"no attractor {number}",
                 partial(paid_when_left, *laws, (0.0, 0.0, 0.0)),
-                f"Gast, Gaujal and Yan 2023, example {number} (read in programs of Hong, Xie, Chen and Wang 2024a).",
+                f"Gast, Gaujal and Yan 2023, example {number} (read in programs of Hong, Xie, Chen and Wang 2024).",
                 "Whittle's rule has a fixed point at the bound, which attracts nothing: shares swing about it.",
                 plays=4,
             )

@@ -279,13 +279,12 @@ def _sum(formula: str, *factors: Array) -> Array:
     """`jnp.einsum(formula, *factors)` for one or two factors, which adds in an order that never changes."""
     names, kept = formula.split("->")
     axes = kept + "".join(dict.fromkeys(name for name in names if name not in kept + ","))
-    product: Array | None = None
+    aligned = []
     for name, factor in zip(names.split(","), factors, strict=True):
         ordered = jnp.transpose(factor, [name.index(axis) for axis in axes if axis in name])
         sizes = iter(ordered.shape)
-        ordered = ordered.reshape([next(sizes) if axis in name else 1 for axis in axes])
-        product = ordered if product is None else product * ordered
-    assert product is not None
+        aligned.append(ordered.reshape([next(sizes) if axis in name else 1 for axis in axes]))
+    product = aligned[0] * aligned[1] if len(aligned) > 1 else aligned[0]
     for _ in axes[len(kept) :]:
         product = _added(product)
     return product

@@ -57,9 +57,8 @@ class TwoSet:
       ValueError: from `simulate` and `check_policy`, for a table of another shape or with other numbers, another number
         of plays a round, and for arms other than those that it was made from.
 
-    Source: Hong, Xie, Chen and Wang 2024b (read in the abstract and in the authors' programs). Sets along one line, and
-    whole numbers in place of margins for rounding, are this project's; the others' arms are those of Hong, Xie, Chen
-    and Wang 2024a.
+    Source: Hong, Xie, Chen and Wang 2024, both papers (read in the abstracts and in the authors' programs). Sets along
+    one line, and whole numbers in place of margins for rounding, are this project's.
 
     >>> from jaxbandit.environments import restless
     >>> rows, wait = [[[0.1, 0.9], [0.1, 0.9]]] * 3, [[[0.9, 0.1], [0.3, 0.7]]] * 3
