@@ -49,7 +49,7 @@ def best_plan(rows, pays, ahead, here, plays, steps, first=None):
     return -solved.fun
 
 
-@pytest.mark.parametrize(("kinds", "states", "steps"), [(1, 3, 5), (2, 2, 4), (3, 3, 1), (1, 5, 8)])
+@pytest.mark.parametrize(("kinds", "states", "steps"), [(1, 4, 5), (3, 2, 3)])
 def test_plans_lose_next_to_nothing(kinds, states, steps):
     """Of 25 random programmes, the best plan that begins as ours does is worth what the best one is."""
     random = np.random.default_rng(10 * kinds + states)
@@ -78,13 +78,14 @@ def test_one_step_plays_by_the_advantages_of_the_relaxation():
     plans = single_arm_plans(TREADMILL, 3)
     order = np.argsort(-jaxbandit.LPPriority.of(TREADMILL, 3).indices[0])
     active, passive, earned, kept = (jnp.asarray(law[:1], float) for law in plans.laws.moves)
+    plan = jax.jit(fluid_plan, static_argnums=7)
     for here in ([4, 3, 3], [1, 8, 1], [0, 10, 0], [2, 7, 1]):
         expected, left = np.zeros(3), 3
         for state in order:
             expected[state] = min(here[state], left)
             left -= expected[state]
         tables = active, passive, earned, kept, jnp.asarray(plans.values[:1], float), jnp.array([here], float)
-        np.testing.assert_allclose(fluid_plan(*tables, 3, 1)[0], expected, atol=0.02)
+        np.testing.assert_allclose(plan(*tables, 3, 1)[0], expected, atol=0.02)
 
 
 def test_rounding_keeps_chances_and_numbers():
@@ -188,7 +189,7 @@ def test_sets_are_controlled():
     assert 0 in sizes and 30 in sizes and len(set(sizes)) > 4
     seen = LastStates(jnp.asarray([0] * 3 + [1] * 24 + [2] * 3, jnp.int32))
     state = policy.init(arms.reward)._replace(seen=seen)
-    score, state = policy.scores(jax.random.key(0), state, 2)
+    score, state = jax.jit(policy.scores)(jax.random.key(0), state, 2)
     assert state.local.all() and sorted(np.argsort(-np.array(score))[:9]) == [0, 1, 2, 3, 4, 5, 27, 28, 29]
 
 
@@ -219,7 +220,7 @@ def test_nobody_exceeds_the_best_policy():
     wait = [[[0.9, 0.1], [0.3, 0.7]], [[0.95, 0.05], [0.2, 0.8]]] * 2
     arms = environments.restless(rows, (0, 1), wait, paid="all", observed=True, cost=0.1)
     assert arms.comparator_name(1) == "the best policy"
-    policies = {"advice": FollowVirtualAdvice.of(arms, 1), "update": LPUpdate.of(arms, 1)}
+    policies = {"advice": FollowVirtualAdvice.of(arms, 1), "update": LPUpdate.of(arms, 1, 3)}
     result = simulate(arms, policies, runs=200, horizon=1000, times=[500, 1000], progress=False)
     for label in policies:
         lost = np.diff(metrics.regret(result, label)[0, 0])[:, 0] / 500

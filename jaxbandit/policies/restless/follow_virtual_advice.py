@@ -64,7 +64,7 @@ class FollowVirtualAdvice:
     >>> rows, wait = [[[0.1, 0.9], [0.1, 0.9]]] * 3, [[[0.9, 0.1], [0.3, 0.7]]] * 3
     >>> arms = restless(rows, (0, 1), wait, paid="all", observed=True)
     >>> FollowVirtualAdvice.of(arms, plays=1).chances.round(4)[0].tolist()
-    [1.0, 0.1837]
+    [1.0, 0.1304]
     """
 
     chances: ArrayLike = per_arm()

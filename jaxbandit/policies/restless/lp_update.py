@@ -59,7 +59,7 @@ class LPUpdate:
     >>> arms = restless(rows, (0, 1), wait, paid="all", observed=True)
     >>> policy = LPUpdate.of(arms, plays=1)
     >>> policy.kinds.tolist(), policy.values.round(4).tolist()
-    ([0, 0, 0], [[-0.5, 0.0]])
+    ([0, 0, 0], [[0.0, 0.0]])
     """
 
     transition: ArrayLike

@@ -64,7 +64,7 @@ class TwoSet:
     >>> rows, wait = [[[0.1, 0.9], [0.1, 0.9]]] * 3, [[[0.9, 0.1], [0.3, 0.7]]] * 3
     >>> policy = TwoSet.of(restless(rows, (0, 1), wait, paid="all", observed=True), plays=1)
     >>> policy.chances.round(4).tolist(), policy.shares.round(4).tolist(), round(policy.reach, 4)
-    ([1.0, 0.1837], [0.1833, 0.8167], 0.2121)
+    ([1.0, 0.1304], [0.2333, 0.7667], 0.1414)
     """
 
     chances: ArrayLike
