@@ -182,7 +182,7 @@ DOORS = {
     "threshold total_variation",
     "environments": "RestlessFit fit_restless "
     "AllPayingArms ChangingArms ChangingMarkovArms CollidingArms CostlyArms DecisionProcess EXAMPLE "
-    "FamilyFit Fit FullInformation HiddenArms "
+    "FamilyFit Fit FullInformation HiddenArms HiddenFit fit_hidden "
     "IndependentArms InitialState LowerBoundArms MarkovArms RandomWalkArms RestartingArms RestlessArms "
     "as_decision_process bernoulli beta changing_markov colliding costly decision_process exponential "
     "exponential_family fit fit_exponential_family full_information gaussian grid "

@@ -26,6 +26,7 @@ NO_CALLS = """
 ALL Declares Environment Episodes Feedback Kind LongRun Policy Structure Task Family Result bounds chains confidence
 per_arm decision_processes delays Delays divergences environments families indices KnownArms RestlessFit
 metrics stress testing use_all_cores Bound Condition Solver DISTANCES Distance EXAMPLE FamilyFit Fit InitialState
+HiddenFit
 Relaxation StoppedWarning WhittleIndices Summary COLOURS Atlas NamedProblem atlas Found Interval Problem Space Survey
 DiscountedValues Mixture live Choice Decision Evaluation History Log Replay Report Identification Pair ChainOrder
 IdentificationSummary MOST_STATES WrongAnswers BayesOptimum

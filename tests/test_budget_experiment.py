@@ -146,7 +146,7 @@ def test_wrong_options_are_refused(monkeypatch):
     """Before any arms are made."""
     monkeypatch.setattr(problems, "arms_of", None)
     wrong = {"scenarios": ["circle", "CPAP, RiverSwim"], "sizes": ["10, 1", "7"], "runs": [1], "learners": [1, 3]}
-    for name, values in (wrong | {"horizon": [1], "rounds_of_learners": [9]}).items():
+    for name, values in (wrong | {"horizon": [1], "rounds_of_learners": [9], "runs_steered": [1]}).items():
         for value in values:
             asked = {"scenarios": "circular, CPAP"} if value == "7" else {}
             with pytest.raises(ValueError, match=f"^--{name.replace('_', '-')}: "):

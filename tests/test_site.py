@@ -67,7 +67,12 @@ def test_every_public_name_is_in_the_reference():
 def test_what_there_is_has_every_constructor_and_policy(tmp_path):
     environments, players = at_a_glance.write(tmp_path).values()
     constructors = {name for name, thing in vars(jaxbandit.environments).items() if inspect.isfunction(thing)}
-    for name in constructors & set(jaxbandit.environments.__all__) - {"fit", "fit_exponential_family", "fit_restless"}:
+    for name in constructors & set(jaxbandit.environments.__all__) - {
+        "fit",
+        "fit_exponential_family",
+        "fit_hidden",
+        "fit_restless",
+    }:
         assert f"`{name} <jaxbandit.environments.{name}>` | " in environments
     assert all(f"[`{name}`]" in players for name in policies.classes())
     assert re.search(r"`restless .*` \| restless \| ", environments) and "`riverswim" in environments

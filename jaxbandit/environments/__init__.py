@@ -25,6 +25,7 @@ from jaxbandit.environments.processes.named_processes import (
 from jaxbandit.environments.rested.example import EXAMPLE
 from jaxbandit.environments.rested.fitting import Fit, fit
 from jaxbandit.environments.rested.hidden_arms import HiddenArms, hidden
+from jaxbandit.environments.rested.hidden_fitting import HiddenFit, fit_hidden
 from jaxbandit.environments.rested.markov_arms import (
     InitialState,
     MarkovArms,
@@ -54,6 +55,7 @@ __all__ = [
     "Fit",
     "FullInformation",
     "HiddenArms",
+    "HiddenFit",
     "IndependentArms",
     "InitialState",
     "LowerBoundArms",
@@ -73,6 +75,7 @@ __all__ = [
     "exponential_family",
     "fit",
     "fit_exponential_family",
+    "fit_hidden",
     "fit_restless",
     "full_information",
     "gaussian",

@@ -151,7 +151,7 @@ def fit(
     choice("gaps", gaps, get_args(Gaps))
     if reward is None:
         seen = observed(data, None, columns, gaps == "split")
-        states, table = _states_of_rewards(seen.sequences)
+        states, table = states_of_rewards(seen.sequences)
         names: States = len(table)
     else:
         table, names = states_and_rewards(reward)
@@ -218,7 +218,7 @@ def check_recurrent(what: str, rows: np.ndarray, names: States) -> None:
         )
 
 
-def _states_of_rewards(arms: list[list[np.ndarray]]) -> tuple[list[list[np.ndarray]], np.ndarray]:
+def states_of_rewards(arms: list[list[np.ndarray]]) -> tuple[list[list[np.ndarray]], np.ndarray]:
     """The states [steps] of each sequence of each arm, and the rewards of the states, [S]."""
     values = np.unique(np.concatenate([sequence for arm in arms for sequence in arm]))
     if len(values) < 2:

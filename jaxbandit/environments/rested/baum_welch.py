@@ -1,0 +1,123 @@
+"""Hidden Markov models by maximum likelihood: the filter, and expectation maximisation (Baum and Welch)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import Array
+
+FIRST_ROUNDS, MOST_ROUNDS = 40, 5000  # of expectation maximisation: from all starts, and from the best one
+STILL = 1e-8  # a gain in log-likelihood, for each symbol, that ends it
+
+
+class Model(NamedTuple):
+    """One hidden Markov model.
+
+    Fields:
+      transition: [S, S].
+      emission: [S, G].
+      first: [S], the law of the state that shows the first symbol of a sequence.
+    """
+
+    transition: Array
+    emission: Array
+    first: Array
+
+
+class Shown(NamedTuple):
+    """What an arm showed, its sequences one after the other.
+
+    Fields:
+      symbols: [T] int32.
+      begins: [T] bool, whether a symbol is the first one of its sequence.
+      counts: [T] bool, False for what fills an arm up to the length of the longest.
+    """
+
+    symbols: Array
+    begins: Array
+    counts: Array
+
+
+def filtered(model: Model, shown: Shown) -> tuple[Array, Array, Array]:
+    """The law [T, S] of the state at each symbol given all so far, each symbol's chance [T], and the log-likelihood."""
+
+    def step(law: Array, here: tuple[Array, Array, Array]) -> tuple[Array, tuple[Array, Array]]:
+        symbol, begins, counts = here
+        before = jnp.where(begins, model.first, law @ model.transition)
+        weights = before * jnp.where(counts, model.emission[:, symbol], 1.0)
+        chance = jnp.sum(weights)
+        return weights / chance, (weights / chance, chance)
+
+    laws, chances = jax.lax.scan(step, model.first, (shown.symbols, shown.begins, shown.counts))[1]
+    return laws, chances, jnp.sum(jnp.where(shown.counts, jnp.log(chances), 0.0))
+
+
+def improved(model: Model, shown: Shown) -> tuple[Model, Array]:
+    """The model after one round of expectation maximisation, and the log-likelihood of the model before it."""
+    laws, chances, likelihood = filtered(model, shown)
+    symbols = jnp.arange(model.emission.shape[1])
+
+    def step(carry: tuple[Array, Model], here: tuple[Array, Array, Shown, Shown]) -> tuple[tuple[Array, Model], None]:
+        later, sums = (
+            carry  # the chance of what follows the next symbol, from each state, over its chance given the past
+        )
+        law, next_chance, now, after = here
+        linked = after.counts & ~after.begins
+        ahead = jnp.where(after.counts, model.emission[:, after.symbols], 1.0) * later / next_chance
+        later = jnp.where(linked, model.transition @ ahead, 1.0)
+        here_law = law * later
+        moves = law[:, None] * model.transition * ahead[None]
+        return (
+            later,
+            Model(
+                sums.transition + jnp.where(linked, moves, 0.0),
+                sums.emission + jnp.where(now.counts, here_law[:, None] * (symbols == now.symbols)[None], 0.0),
+                sums.first + jnp.where(now.begins & now.counts, here_law, 0.0),
+            ),
+        ), None
+
+    following = jax.tree.map(lambda each: jnp.concatenate([each[1:], jnp.zeros_like(each[:1])]), shown)
+    next_chances = jnp.concatenate([chances[1:], jnp.ones(1)])
+    nothing = jax.tree.map(jnp.zeros_like, model)
+    start = jnp.ones_like(model.first), nothing
+    (_, sums), _ = jax.lax.scan(step, start, (laws, next_chances, shown, following), reverse=True)
+
+    def shares(counted: Array, before: Array) -> Array:
+        sums = jnp.sum(counted, axis=-1, keepdims=True)
+        return jnp.where(sums > 0, counted / jnp.where(sums > 0, sums, 1.0), before)
+
+    return Model(*(shares(*each) for each in zip(sums, model))), likelihood
+
+
+@jax.jit
+def fitted(models: Model, shown: Shown) -> tuple[Model, Array]:
+    """For each arm the best of its models [K, starts, ..] after expectation maximisation, and its log-likelihood [K].
+
+    All starts go through the first rounds; the one that is then best goes on until it stands still.
+    """
+
+    def of_start(model: Model, shown: Shown) -> tuple[Model, Array]:
+        model = jax.lax.fori_loop(0, FIRST_ROUNDS, lambda _, model: improved(model, shown)[0], model)
+        return model, filtered(model, shown)[2]
+
+    def of_arm(models: Model, shown: Shown) -> tuple[Model, Array]:
+        after, likelihoods = jax.vmap(of_start, in_axes=(0, None))(models, shown)
+        best = jax.tree.map(lambda each: each[jnp.argmax(likelihoods)], after)
+        least = STILL * jnp.sum(shown.counts)
+
+        def goes_on(loop: tuple[Model, Array, Array, Array]) -> Array:
+            _, before, now, rounds = loop
+            return (rounds < 2) | ((now - before > least) & (rounds < MOST_ROUNDS))
+
+        def turn(loop: tuple[Model, Array, Array, Array]) -> tuple[Model, Array, Array, Array]:
+            model, _, before, rounds = loop
+            model, now = improved(model, shown)
+            return model, before, now, rounds + 1
+
+        low = jnp.array(-jnp.inf)
+        model = jax.lax.while_loop(goes_on, turn, (best, low, low, jnp.array(0)))[0]
+        return model, filtered(model, shown)[2]
+
+    return jax.vmap(of_arm)(models, shown)

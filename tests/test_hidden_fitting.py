@@ -1,0 +1,151 @@
+"""Hidden arms estimated from symbols: against the enumeration of all hidden paths, and on data whose truth is known."""
+
+import itertools
+
+import jax
+import jax.numpy as jnp
+import mpmath
+import numpy as np
+import pytest
+
+from jaxbandit.environments import fit_hidden
+from jaxbandit.environments.rested.baum_welch import Model, Shown, filtered, improved
+
+
+@pytest.fixture(autouse=True)
+def _in_float64():
+    with jax.enable_x64(True):
+        yield
+
+
+def model_of(random, states, symbols):
+    rows, shows = random.dirichlet(np.ones(states), states), random.dirichlet(np.ones(symbols), states)
+    return Model(*(jnp.asarray(each) for each in (rows, shows, random.dirichlet(np.ones(states)))))
+
+
+def shown_of(sequences, hidden_from=None):
+    """The sequences one after the other; symbols from the place `hidden_from` on do not count."""
+    symbols = np.concatenate(sequences)
+    begins = np.zeros(len(symbols), bool)
+    begins[np.cumsum([0, *map(len, sequences)])[:-1]] = True
+    counts = np.arange(len(symbols)) < (len(symbols) if hidden_from is None else hidden_from)
+    return Shown(jnp.asarray(symbols), jnp.asarray(begins), jnp.asarray(counts))
+
+
+def by_paths(model, sequences):
+    """Likelihood, law of the last state, expected moves, shows and first states, from every hidden path."""
+    rows, shows, first = (np.asarray(each) for each in model)
+    states, symbols = shows.shape
+    log_likelihood, moves = mpmath.mpf(0), np.zeros_like(rows)
+    shown, begun = np.zeros((states, symbols)), np.zeros(states)
+    for sequence in sequences:
+        sums = [mpmath.mpf(0), np.zeros_like(rows), np.zeros((states, symbols)), np.zeros(states), np.zeros(states)]
+        for path in itertools.product(range(states), repeat=len(sequence)):
+            chance = first[path[0]] * shows[path[0], sequence[0]]
+            for before, after, symbol in zip(path, path[1:], sequence[1:]):
+                chance *= rows[before, after] * shows[after, symbol]
+            sums[0] += chance
+            for before, after in itertools.pairwise(path):
+                sums[1][before, after] += chance
+            for state, symbol in zip(path, sequence):
+                sums[2][state, symbol] += chance
+            sums[3][path[0]] += chance
+            sums[4][path[-1]] += chance
+        total = float(sums[0])
+        log_likelihood += mpmath.log(sums[0])
+        moves, shown, begun = moves + sums[1] / total, shown + sums[2] / total, begun + sums[3] / total
+    return float(log_likelihood), sums[4] / total, moves, shown, begun
+
+
+@pytest.mark.parametrize(("states", "symbols"), [(2, 2), (3, 4)])
+def test_filter_and_expected_counts_are_those_of_all_paths(states, symbols):
+    random = np.random.default_rng(states)
+    model = model_of(random, states, symbols)
+    sequences = [random.integers(0, symbols, length) for length in (6, 1, 5)]
+    likelihood, last, moves, shows, begun = by_paths(model, sequences)
+    laws, _, computed = jax.jit(filtered)(model, shown_of(sequences))
+    assert float(computed) == pytest.approx(likelihood, abs=1e-12)
+    np.testing.assert_allclose(laws[-1], last, atol=1e-12)
+    after, before = jax.jit(improved)(model, shown_of(sequences))
+    assert float(before) == pytest.approx(likelihood, abs=1e-12)
+    for computed, expected in zip(after, (moves, shows, begun)):
+        np.testing.assert_allclose(computed, expected / expected.sum(-1, keepdims=True), atol=1e-12)
+
+
+def test_symbols_that_do_not_count_change_nothing():
+    """The last three of nine, the end of the second sequence, are left out in one way or the other."""
+    random = np.random.default_rng(5)
+    model, first, second = model_of(random, 2, 3), random.integers(0, 3, 4), random.integers(0, 3, 5)
+    masked, short = shown_of([first, second], hidden_from=6), shown_of([first, second[:2]])
+    for one, other in zip(improved(model, masked)[0], improved(model, short)[0]):
+        np.testing.assert_allclose(one, other, atol=1e-12)
+    assert float(filtered(model, masked)[2]) == pytest.approx(float(filtered(model, short)[2]), abs=1e-12)
+
+
+def test_no_round_lowers_the_likelihood():
+    random = np.random.default_rng(1)
+    shown = shown_of([random.integers(0, 3, 300), random.integers(0, 3, 40)])
+    turn, model, likelihoods = jax.jit(improved), model_of(random, 3, 3), []
+    for _ in range(150):
+        model, likelihood = turn(model, shown)
+        likelihoods.append(float(likelihood))
+    assert (np.diff(likelihoods) > -1e-9).all() and likelihoods[-1] - likelihoods[0] > 1
+
+
+def drawn(random, rows, shows, steps):
+    state, symbols = 0, []
+    for _ in range(steps):
+        state = random.choice(len(rows), p=rows[state])
+        symbols.append(random.choice(len(shows[state]), p=shows[state]))
+    return symbols
+
+
+TWO = [[0.95, 0.05], [0.1, 0.9]], [[0.9, 0.1], [0.2, 0.8]]
+FAST = [[0.4, 0.6], [0.7, 0.3]], [[0.95, 0.05], [0.1, 0.9]]
+
+
+def test_the_number_of_states_and_the_means():
+    """Two arms with two states, 1,500 symbols each: BIC says two, and their numbers are near.
+
+    The standard error of a mean is at most .04 here, of a probability .03; four of them are allowed.
+    """
+    random = np.random.default_rng(2)
+    data = {"slow": drawn(random, *TWO, 1500), "fast": drawn(random, *FAST, 1500)}
+    fitted = fit_hidden(data, (0, 1), states=(1, 2), starts=3)
+    assert fitted.states == 2 and fitted.tried == (1, 2) and (fitted.bic.argmin(axis=1) == 1).all()
+    assert fitted.predictive.mean(axis=0).argmax() == 1 and (np.diff(fitted.log_likelihood, axis=1) > 0).all()
+    np.testing.assert_allclose(fitted.transition[0], TWO[0], atol=0.12)
+    np.testing.assert_allclose(fitted.emission[:, :, 1], [[0.1, 0.8], [0.05, 0.9]], atol=0.12)
+    truth = [(0.1 * 0.1 + 0.05 * 0.8) / 0.15, (0.7 * 0.05 + 0.6 * 0.9) / 1.3]
+    np.testing.assert_allclose(fitted.means, truth, atol=0.16)
+    np.testing.assert_allclose(fitted.arms.means(), fitted.means)
+    shown = shown_of([np.array(data["slow"])])
+    near = Model(jnp.asarray(TWO[0]), jnp.asarray(TWO[1]), jnp.asarray([0.5, 0.5]))
+    assert fitted.log_likelihood[0, 1] > float(filtered(near, shown)[2])
+    assert "chosen" in str(fitted) and "slow" in str(fitted)
+
+
+def test_independent_symbols_have_one_state():
+    """Of three rewards; the arms are two equal states, whose mean is the average."""
+    random = np.random.default_rng(3)
+    data = [random.choice([0.0, 0.5, 1.0], size=800, p=law) for law in ([0.2, 0.5, 0.3], [0.6, 0.2, 0.2])]
+    fitted = fit_hidden(data, states=[2, 1], starts=3, held_out=0)
+    assert fitted.states == 1 and fitted.tried == (1, 2) and np.isnan(fitted.predictive).all()
+    np.testing.assert_allclose(fitted.means, [each.mean() for each in data], atol=1e-9)
+    counts = np.array([(np.array(data[0]) == paid).mean() for paid in (0, 0.5, 1)])
+    assert fitted.log_likelihood[0, 0] == pytest.approx(800 * (counts * np.log(counts)).sum(), abs=1e-6)
+
+
+def test_errors():
+    data = [[0, 1, 1, 0, 1, 0, 0, 1, 1, 1]] * 2
+    for given, message in (
+        ({"data": [[0] * 10, data[0]]}, "data: arm 0 shows symbol 0 only, which tells no state from another"),
+        ({"states": 3}, "states: 3 have 11 free numbers, more than 10 symbols of arm 0 can tell"),
+        ({"states": (1, 9)}, "states: 9 is not among the integers from 1 to 8"),
+        ({"states": ()}, "states: none"),
+        ({"held_out": 0.95}, "held_out: 0.95"),
+        ({"starts": 0}, "starts: 0"),
+        ({"data": [[0, 2], [1, 0]]}, "data"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            fit_hidden(**({"data": data, "reward": (0, 1), "states": 2} | given))
