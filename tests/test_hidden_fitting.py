@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from jaxbandit.environments import fit_hidden
+from jaxbandit.environments.rested import hidden_fitting
 from jaxbandit.environments.rested.baum_welch import Model, Shown, filtered, improved
 
 
@@ -134,6 +135,17 @@ def test_independent_symbols_have_one_state():
     np.testing.assert_allclose(fitted.means, [each.mean() for each in data], atol=1e-9)
     counts = np.array([(np.array(data[0]) == paid).mean() for paid in (0, 0.5, 1)])
     assert fitted.log_likelihood[0, 0] == pytest.approx(800 * (counts * np.log(counts)).sum(), abs=1e-6)
+
+
+def test_estimates_near_nothing_become_nothing():
+    """Rows stay laws, and symbols that a state hardly ever shows are never drawn."""
+    models = Model(np.array([[[1 - 1e-5, 1e-5], [0.5, 0.5]]] * 2), np.array([[[1e-6, 1 - 1e-6], [0.9, 0.1]]] * 2), None)
+    arms = hidden_fitting._arms(models, np.array([0.0, 1.0]), "stationary")
+    np.testing.assert_array_equal(arms.transition, [[[0.5, 0.5], [0, 1]]] * 2)  # what pays less comes first
+    np.testing.assert_array_equal(arms.emission, [[[0.9, 0.1], [0, 1]]] * 2)
+    split = models._replace(transition=np.array([np.eye(2)] * 2))
+    with pytest.raises(ValueError, match="data: the states fitted to arm 0 do not all lead to one another"):
+        hidden_fitting._arms(split, np.array([0.0, 1.0]), "stationary")
 
 
 def test_errors():

@@ -228,16 +228,15 @@ def _arms(models: Model, table: np.ndarray, initial_state: InitialState) -> Hidd
     transition, emission = (np.array(each, float) for each in models[:2])
     if transition.shape[1] == 1:
         transition, emission = np.full((len(transition), 2, 2), 0.5), np.repeat(emission, 2, axis=1)
+    for each in (transition, emission):
+        each[each < RAREST] = 0
+        each /= each.sum(axis=-1, keepdims=True)
     for k, pays in enumerate(np.broadcast_to(table, (len(emission), table.shape[-1]))):
         order = np.argsort(emission[k] @ pays, kind="stable")
         transition[k], emission[k] = transition[k][order][:, order], emission[k][order]
-        rows = np.where(transition[k] < RAREST, 0, transition[k])
-        if len(chains.recurrent_classes(rows)) > 1:
+        if len(chains.recurrent_classes(transition[k])) > 1:
             raise ValueError(
                 f"data: the states fitted to arm {k} do not all lead to one another, so that it has no long-run mean; "
                 "give fewer `states`, or longer sequences"
             )
-    for each in (transition, emission):
-        each[each < RAREST] = 0
-        each /= each.sum(axis=-1, keepdims=True)
     return hidden(transition, emission, table, initial_state=initial_state)
