@@ -78,6 +78,25 @@ def test_what_is_compiled_ahead_is_not_compiled_again():
     assert jax.jit(lambda x: x * 3.25)(1.5) == 4.875 and compiled  # it does count
 
 
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory maps are counted on Linux alone")
+def test_programs_are_forgotten_before_memory_maps_run_out(monkeypatch):
+    """At the limit, here 0, all are forgotten before one is compiled; what is played stays the same."""
+    forget, forgotten = jax.clear_caches, []
+
+    def play(arms):
+        arms = jaxbandit.bernoulli(np.linspace(0.2, 0.7, arms))
+        return jaxbandit.simulate(arms, {"u": jaxbandit.UCB1()}, runs=2, horizon=20, progress=False).visits["u"]
+
+    before = play(23)
+    monkeypatch.setattr(jax, "clear_caches", lambda: forgotten.append(forget()))
+    play(24)
+    assert not forgotten  # far from the limit
+    monkeypatch.setattr(compilation, "FULL", 0)
+    play(25)
+    assert forgotten
+    np.testing.assert_array_equal(play(23), before)
+
+
 def test_a_number_that_ends_up_unused_does_not_end_the_process():
     """XLA stops the process where what is compiled in one piece ignores an argument; so this one runs in its own."""
     played = subprocess.run([sys.executable, "-c", IGNORES_ITS_NUMBER], capture_output=True, text=True, check=False)

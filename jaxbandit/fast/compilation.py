@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -23,6 +25,7 @@ _IN_ONE_PIECE = frozenset(
     "random_bits random_fold_in random_split random_unwrap random_wrap reshape rev scan slice split squeeze stack "
     "threefry2x32 transpose unstack while".split()
 )
+FULL = 0.5  # of the memory maps that a process may have
 _WIDTH = "xla_cpu_prefer_vector_width"
 _OPTIONS = {
     _WIDTH: 512,  # by default LLVM uses half the width of AVX-512
@@ -89,6 +92,7 @@ class Compiled:
         kind = _kind(arguments)
         if kind in self.lowered or kind in self.rejected:
             return lambda: None
+        make_room()
         lowered = self.whole.lower(*arguments)
         self.lowered.add(kind)
 
@@ -97,6 +101,23 @@ class Compiled:
                 lowered.compile()
 
         return compile
+
+
+def make_room() -> None:
+    """Forget all compiled programs if this process holds more than half of the memory maps that Linux allows it.
+
+    A program for a CPU holds 100 to 600 of them, and LLVM ends the process where there are no more (by default 65,530):
+    after a few hundred programs, as in a sweep over many shapes. What is needed again is compiled again.
+    """
+    try:
+        most = int(Path("/proc/sys/vm/max_map_count").read_text())
+        with Path("/proc/self/maps").open("rb") as maps:
+            number = sum(1 for _ in maps)
+    except (OSError, ValueError):  # not Linux
+        return
+    if number > FULL * most:
+        jax.clear_caches()
+        gc.collect()
 
 
 def _kind(arguments: Any) -> Any:
