@@ -9,7 +9,7 @@ rule falls exponentially if the shares of arms in each state settle where the re
 if no state is played in part), and stays if they keep oscillating or settle elsewhere. The best policy's gap stands
 beside it where it is known. "collapsing" is also played by those who see only the arms that they play. Ten arms are
 also played by policies that have to learn the chains. Draws gaps against K and against time, and puts all of it on one
-page, report.html. About MINUTES minutes on two cores. For K arms with S states a run keeps 16 K S bytes of each policy:
+page, report.html. About 40 minutes on two cores. For K arms with S states a run keeps 16 K S bytes of each policy:
 32 runs of 1,000 machines with ten states 5 MB. Ctrl-C keeps what is done, and the same command continues.
 """
 

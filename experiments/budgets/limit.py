@@ -78,7 +78,7 @@ def rewards(
     for t in range(rounds):
         of_level = np.bincount(levels.ravel(), here.ravel())[::-1]
         before = np.append(0, of_level.cumsum()[:-1])
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             parts = np.where(of_level > 0, np.clip((share - before) / of_level, 0, 1), 0)[::-1]
         played = here * parts[levels]
         collected[t] = (played * earned).sum() + ((here - played) * kept).sum()
