@@ -245,7 +245,7 @@ def problems() -> list[NamedProblem]:
             "conveyor",
             conveyor,
             "Hong, Xie, Chen and Wang 2023 (read in their later programs).",
-            "Priorities play arms at the end of their stretch first, and those at its beginning never get there.",
+            "Eight places to a reward, some ten rounds each: who looks less far ahead never gets there.",
             plays=5,
         ),
     ]

@@ -2,8 +2,8 @@
 
 The programme is solved by a primal-dual interior-point method (Mehrotra 1992) from a point that is feasible. Its normal
 equations link the states of one round to those of the next, and all kinds of arms by the plays of a round; so they are
-eliminated round by round, and what remains has an equation for each round. float32 is enough for 1e-4 of the rewards'
-range, which is less than a play that goes to the second best arm costs.
+eliminated round by round, and what remains has an equation for each round. In float32 a plan loses some 2e-5 of the
+rewards' range for each arm against the best one, and at most 1e-3 in hundreds of programmes.
 """
 
 from __future__ import annotations

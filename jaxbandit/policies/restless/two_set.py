@@ -33,17 +33,17 @@ class TwoSet:
     """Two-set policy: a set of arms under optimal local control, and all others by the relaxation's policy.
 
     The arms must be alike. In the relaxation an arm is in state s with probability shares[s] and played there always
-    (active states), never (passive states), or sometimes, in one neutral state. Under local control the active states
-    of a set of n arms are played and as many arms of the neutral state that n M / K are, rounded at random. The set is
-    one in which this is possible and stays so: with z its numbers of arms in each state and m = n / K,
+    (active states), never (passive states), or sometimes, in one neutral state. Local control of n arms plays those in
+    active states, and arms in the neutral state until n M / K are played, rounded at random. The set under local
+    control is one of which this is possible now and later: with z its numbers of arms in each state and m = n / K,
     reach m >= ||z / K - m shares||, where ||x||^2 = x `norm` x' is the sum over rounds of the squared differences
-    that the local control leaves. It is all arms if they fulfil this; else the last set, made smaller if it must be and
-    then as large as it can be, along z = shares times a number. Arms outside of it are played in each state with the
-    relaxation's probability, and of those by their numbers, the first ones first, as many as M allows; if too few are,
-    the last ones are played, too. With K arms and M / K fixed the reward of a round is within exp(-c K) of the
-    relaxation's for each arm, if the relaxation's policy has one recurrent class without a period, one neutral state,
-    and a local control that is stable. If this is not so, no arm is ever under local control, and the policy is that
-    of the other arms alone (the ID policy). Make it with `TwoSet.of(arms, plays)`.
+    that local control leaves. It is all arms if they fulfil this; else the last set, made smaller if it must be and
+    then as large as possible, along z = shares times a number. Each arm outside of the set is to be played with the
+    relaxation's probability of its state. If these are too many, those with the lowest numbers are played; if too few,
+    the arms with the highest numbers are played, too. With K arms and M / K fixed the reward of a round is within
+    exp(-c K) of the relaxation's for each arm, if the relaxation's policy has one recurrent class without a period, one
+    neutral state, and a local control that is stable. If this is not so, no arm is ever under local control, and the
+    policy is that of the other arms alone (the ID policy). Make it with `TwoSet.of(arms, plays)`.
 
     Args:
       chances: [S], the relaxation's probability to play an arm in each state.
