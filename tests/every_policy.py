@@ -46,6 +46,7 @@ POLICIES = {name: (policy(), ARMS) for name, policy in ALL.items()} | {
     "WhittleBelief": (jaxbandit.WhittleBelief(ARMS.transition[[1, 1, 1], ::-1, ::-1], ARMS.initial, 0.9), UNSEEN),
     "WhittleLastSeen": (jaxbandit.WhittleLastSeen.of(UNSEEN, 5), UNSEEN),
     "HiddenMyopic": (jaxbandit.HiddenMyopic.of(HIDDEN), HIDDEN),
+    "HiddenThompson": (jaxbandit.HiddenThompson(3), HIDDEN),
     "KnownProcess": (jaxbandit.KnownProcess.of(RIVER), RIVER),
     **{name: (getattr(jaxbandit, name).of(COSTLY), COSTLY) for name in "RatioKLUCB MixtureKLUCB PrimalDualBwK".split()},
     **{name: (getattr(jaxbandit, name)(), RIVER) for name in "UCRL2 KLUCRL UCRL2B TUCRL PSRL IMEDRL".split()},

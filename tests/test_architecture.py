@@ -210,7 +210,7 @@ DOORS = {
     "ALL Boltzmann CUSUM DMED DSEE EpsilonGreedy ExploreThenCommit GLR IMED IMEDMC KLUCB KLUCBMC MOSS MUCB RCA TVKLUCB "
     "UCB1 UCB1Normal UCB1Tuned UCB2 UCBSM UCBV Discounted DiscountedThompson "
     "DiscountedUCB EmpiricalKLUCB Exp3 Exp3IX Exp3P Exp3S Exp4 Gittins GradientBandit Hedge "
-    "HiddenMyopic RegretMatching "
+    "HiddenMyopic HiddenThompson RegretMatching "
     "JointKLUCB KnownBreaks KnownProcess LPPriority Myopic Oracle PlugInGittins PosteriorGittins Rexp3 RoundRobinKLUCB "
     "FollowVirtualAdvice LPUpdate TwoSet "
     "SlidingWindowUCB Thompson ThompsonMC TsallisINF Uniform Whittle WhittleBelief WhittleLastSeen Window WithDetector",
@@ -230,7 +230,7 @@ SlidingWindowUCB StoppedWarning Task Thompson ThompsonMC TsallisINF Uniform Whit
 Window WithDetector advance atlas bernoulli bounds chains choices confidence decision_processes delays divergences
 environments families gaussian grid hidden indices initial_carry live load_sweep markov metrics per_arm play_round
 poisson pytree random_arms restless run_keys simulate static stress sweep testing to_xarray top_arms two_state
-use_all_cores FollowVirtualAdvice LPUpdate TwoSet Soft Exchangeable Learned Recurrent learning
+use_all_cores HiddenThompson FollowVirtualAdvice LPUpdate TwoSet Soft Exchangeable Learned Recurrent learning
 """.split()
 
 

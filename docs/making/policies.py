@@ -110,6 +110,7 @@ MADE_OF_ARMS = {  # how to make the policies that know the arms, or their prior
     "Myopic": lambda: jaxbandit.Myopic.of(KINDS["restless"]),
     "WhittleBelief": lambda: jaxbandit.WhittleBelief(TWO.transition, TWO.initial, 0.9),
     "WhittleLastSeen": lambda: jaxbandit.WhittleLastSeen.of(KINDS["restless"], 10),
+    "HiddenThompson": jaxbandit.HiddenThompson,
     "HiddenMyopic": lambda: jaxbandit.HiddenMyopic.of(KINDS["hidden"]),
     "KnownProcess": lambda: jaxbandit.KnownProcess.of(PROCESS),
     "Oracle": lambda: jaxbandit.Oracle(TWO.means()),

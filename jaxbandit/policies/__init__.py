@@ -9,6 +9,7 @@ from jaxbandit.feedback import checked_table
 from jaxbandit.members import has_methods
 from jaxbandit.policies.chains.bayes_gittins import BayesGittins
 from jaxbandit.policies.chains.bayes_optimal import BayesOptimal
+from jaxbandit.policies.chains.hidden_thompson import HiddenThompson
 from jaxbandit.policies.chains.imed_mc import IMEDMC
 from jaxbandit.policies.chains.joint_kl_ucb import JointKLUCB
 from jaxbandit.policies.chains.learned_gittins import PlugInGittins, PosteriorGittins
@@ -106,6 +107,7 @@ __all__ = [
     "GradientBandit",
     "Hedge",
     "HiddenMyopic",
+    "HiddenThompson",
     "Identify",
     "IMED",
     "IMEDMC",
