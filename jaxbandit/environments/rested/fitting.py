@@ -15,7 +15,7 @@ from jaxbandit.base import described
 from jaxbandit.environments.rested.columns import Gaps, States, text_of_fit
 from jaxbandit.environments.rested.independence import judge, transitions
 from jaxbandit.environments.rested.markov_arms import MOST_STATES, InitialState, MarkovArms, markov
-from jaxbandit.environments.rested.sequences import Data, observed
+from jaxbandit.environments.rested.sequences import Data, Observed, observed
 
 
 @described
@@ -149,16 +149,7 @@ def fit(
     prior = number("prior", prior, 0)
     level = number("level", level, 0, 1, above=True, below=True)
     choice("gaps", gaps, get_args(Gaps))
-    if reward is None:
-        seen = observed(data, None, columns, gaps == "split")
-        states, table = states_of_rewards(seen.sequences)
-        names: States = len(table)
-    else:
-        table, names = states_and_rewards(reward)
-        seen = observed(data, names, columns, gaps == "split")
-        states = seen.sequences
-        if table.ndim == 2 and len(table) != len(states):
-            raise ValueError(f"reward: {len(table)} rows for {len(states)} arms")
+    seen, states, table, names = observed_with_rewards(data, reward, columns, gaps)
     counts = np.stack([sum(transitions(sequence, table.shape[-1]) for sequence in arm) for arm in states])
     weights = counts + prior
     left = weights.sum(-1, keepdims=True)
@@ -191,6 +182,21 @@ def fit(
     )
 
 
+def observed_with_rewards(
+    data: Data, reward: ArrayLike | Mapping[str, float] | None, columns: Mapping[str, str] | None, gaps: Gaps
+) -> tuple[Observed, list[list[np.ndarray]], np.ndarray, States]:
+    """What arms showed, the states [steps] of each of their sequences, the rewards of the states, and their names."""
+    if reward is None:
+        seen = observed(data, None, columns, gaps == "split")
+        states, table = _states_of_rewards(seen.sequences)
+        return seen, states, table, len(table)
+    table, names = states_and_rewards(reward)
+    seen = observed(data, names, columns, gaps == "split")
+    if table.ndim == 2 and len(table) != len(seen.sequences):
+        raise ValueError(f"reward: {len(table)} rows for {len(seen.sequences)} arms")
+    return seen, seen.sequences, table, names
+
+
 def states_and_rewards(reward: ArrayLike | Mapping[str, float]) -> tuple[np.ndarray, States]:
     """The rewards of the states, [S] or [K, S], and the names of the states in a table, or their number."""
     named = isinstance(reward, Mapping)
@@ -218,7 +224,7 @@ def check_recurrent(what: str, rows: np.ndarray, names: States) -> None:
         )
 
 
-def states_of_rewards(arms: list[list[np.ndarray]]) -> tuple[list[list[np.ndarray]], np.ndarray]:
+def _states_of_rewards(arms: list[list[np.ndarray]]) -> tuple[list[list[np.ndarray]], np.ndarray]:
     """The states [steps] of each sequence of each arm, and the rewards of the states, [S]."""
     values = np.unique(np.concatenate([sequence for arm in arms for sequence in arm]))
     if len(values) < 2:

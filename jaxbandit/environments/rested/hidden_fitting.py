@@ -15,10 +15,10 @@ from jaxbandit.arguments import choice, integer, list_of, number
 from jaxbandit.base import check_key, described
 from jaxbandit.environments.rested.baum_welch import Model, Shown, filtered, fitted
 from jaxbandit.environments.rested.columns import Gaps
-from jaxbandit.environments.rested.fitting import states_and_rewards, states_of_rewards
+from jaxbandit.environments.rested.fitting import observed_with_rewards
 from jaxbandit.environments.rested.hidden_arms import HiddenArms, hidden
 from jaxbandit.environments.rested.markov_arms import InitialState
-from jaxbandit.environments.rested.sequences import Data, observed
+from jaxbandit.environments.rested.sequences import Data
 
 MOST_STATES, MOST_PAIRS = 8, 64
 RAREST = 3e-5  # smaller estimates of probabilities become 0, so that all pairs of a state and a symbol can be drawn
@@ -123,15 +123,7 @@ def fit_hidden(
     tried = _numbers(states)
     key = jax.random.key(0) if key is None else key
     check_key(key)
-    if reward is None:
-        seen = observed(data, None, columns, gaps == "split")
-        sequences, table = states_of_rewards(seen.sequences)
-    else:
-        table, names = states_and_rewards(reward)
-        seen = observed(data, names, columns, gaps == "split")
-        sequences = seen.sequences
-        if table.ndim == 2 and len(table) != len(sequences):
-            raise ValueError(f"reward: {len(table)} rows for {len(sequences)} arms")
+    seen, sequences, table, _ = observed_with_rewards(data, reward, columns, gaps)
     symbols = table.shape[-1]
     lengths = np.array([sum(map(len, arm)) for arm in sequences])
     _check_enough(seen.labels, sequences, tried, symbols)
