@@ -269,7 +269,7 @@ def test_the_benchmark_of_calls(capsys):
 
 def test_the_benchmark_of_fits(capsys):
     """Both kinds of fit are timed, and climb the same log-likelihood."""
-    rows = fits.measure(subjects=4, by_loop=2, rounds=20)
+    rows = fits.measure(subjects=2, by_loop=1, rounds=10)
     assert len(rows) == 2 and min(row.seconds for row in rows) > 0 and rows[0].name in capsys.readouterr().out
     arms, rewards = [0, 1, 1, 0, 1, 1, 1, 0, 0, 1], [1.0, 0, 1, 0, 1, 1, 0, 0, 1, 1]
     seen = choices.read_choices({"arm": arms, "reward": rewards})
