@@ -43,8 +43,8 @@ HOW_TO_READ = (
     "'Exponent' is the power of K with which the gap changes from the fewest to the most arms whose gap is more than "
     "twice as large as its interval is wide: -1/2 for a square root, and further below 0 with more arms for an "
     "exponential fall. What theory says of those that steer is proved under more conditions, such as ergodic arms, and "
-    "of LP-update for plans that are long enough. 'Unseen' arms show their state only when they are played. Their bound is that for players who "
-    "see all states, so that their gap includes what is lost by not seeing."
+    "of LP-update for plans that are long enough. 'Unseen' arms show their state only when they are played. Their "
+    "bound is that for players who see all states, so that their gap includes what is lost by not seeing."
 )
 UNSEEN = "'Whittle, last seen' sees only the arms that it plays; all others see all states."
 LEARNERS = (
