@@ -140,12 +140,12 @@ def test_independent_symbols_have_one_state():
 def test_estimates_near_nothing_become_nothing():
     """Rows stay laws, and symbols that a state hardly ever shows are never drawn."""
     models = Model(np.array([[[1 - 1e-5, 1e-5], [0.5, 0.5]]] * 2), np.array([[[1e-6, 1 - 1e-6], [0.9, 0.1]]] * 2), None)
-    arms = hidden_fitting._arms(models, np.array([0.0, 1.0]), "stationary")
+    arms = hidden_fitting._arms(models, np.array([0.0, 1.0]), ("a", "b"), "stationary")
     np.testing.assert_array_equal(arms.transition, [[[0.5, 0.5], [0, 1]]] * 2)  # what pays less comes first
     np.testing.assert_array_equal(arms.emission, [[[0.9, 0.1], [0, 1]]] * 2)
     split = models._replace(transition=np.array([np.eye(2)] * 2))
-    with pytest.raises(ValueError, match="data: the states fitted to arm 0 do not all lead to one another"):
-        hidden_fitting._arms(split, np.array([0.0, 1.0]), "stationary")
+    with pytest.raises(ValueError, match="data: the states fitted to arm a do not all lead to one another"):
+        hidden_fitting._arms(split, np.array([0.0, 1.0]), ("a", "b"), "stationary")
 
 
 def test_errors():

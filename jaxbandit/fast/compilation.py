@@ -58,6 +58,8 @@ class Compiled:
       on_cpu: whether it is compiled for CPUs.
     """
 
+    forgotten = 0  # how often all programs were forgotten, so that those lowered before have to be compiled again
+
     def __init__(self, body: Callable[..., Any], program: Callable[..., Any], donated: int, on_cpu: bool) -> None:
         body = traced_for(on_cpu, body)
         options = known_options() if on_cpu and not PLAIN else None
@@ -90,11 +92,11 @@ class Compiled:
         XLA compiles without Python's lock, so several such functions may run in threads, side by side.
         """
         kind = _kind(arguments)
-        if kind in self.lowered or kind in self.rejected:
+        if (Compiled.forgotten, kind) in self.lowered or kind in self.rejected:
             return lambda: None
-        make_room()
+        Compiled.forgotten += make_room()
         lowered = self.whole.lower(*arguments)
-        self.lowered.add(kind)
+        self.lowered.add((Compiled.forgotten, kind))
 
         def compile() -> None:
             with suppress(jax.errors.JaxRuntimeError):  # the call meets the same refusal and deals with it
@@ -103,21 +105,26 @@ class Compiled:
         return compile
 
 
-def make_room() -> None:
+def make_room() -> bool:
     """Forget all compiled programs if this process holds more than half of the memory maps that Linux allows it.
 
     A program for a CPU holds 100 to 600 of them, and LLVM ends the process where there are no more (by default 65,530):
     after a few hundred programs, as in a sweep over many shapes. What is needed again is compiled again.
+
+    Returns:
+      whether they were forgotten.
     """
     try:
         most = int(Path("/proc/sys/vm/max_map_count").read_text())
         with Path("/proc/self/maps").open("rb") as maps:
             number = sum(1 for _ in maps)
     except (OSError, ValueError):  # not Linux
-        return
+        return False
     if number > FULL * most:
         jax.clear_caches()
         gc.collect()
+        return True
+    return False
 
 
 def _kind(arguments: Any) -> Any:

@@ -60,9 +60,8 @@ def improved(model: Model, shown: Shown) -> tuple[Model, Array]:
     symbols = jnp.arange(model.emission.shape[1])
 
     def step(carry: tuple[Array, Model], here: tuple[Array, Array, Shown, Shown]) -> tuple[tuple[Array, Model], None]:
-        later, sums = (
-            carry  # the chance of what follows the next symbol, from each state, over its chance given the past
-        )
+        # `later`: the chance of all later symbols from each state, over their chance given the symbols so far
+        later, sums = carry
         law, next_chance, now, after = here
         linked = after.counts & ~after.begins
         ahead = jnp.where(after.counts, model.emission[:, after.symbols], 1.0) * later / next_chance

@@ -60,8 +60,9 @@ class HiddenFit(NamedTuple):
         lines = [f"{'states':{width}s}  {'BIC of all arms':>15s}  {'held out, nats a symbol':>23s}"]
         for place, states in enumerate(self.tried):
             mark = "  chosen" if states == self.states else ""
-            held = float(self.predictive[:, place].mean())
-            lines.append(f"{states:{width}d}  {self.bic[:, place].sum():15,.1f}  {held:23.4f}{mark}")
+            mean = self.predictive[:, place].mean()
+            held = "-" if np.isnan(mean) else f"{mean:.4f}"
+            lines.append(f"{states:{width}d}  {self.bic[:, place].sum():15,.1f}  {held:>23s}{mark}")
         lines.append(f"{'arm':{width}s}  symbols      mean  {self.states} states by BIC alone")
         for arm, label in enumerate(self.labels):
             alone = self.tried[int(self.bic[arm].argmin())]
@@ -131,14 +132,14 @@ def fit_hidden(
         shown = _shown(sequences, lengths.max())
         first = np.arange(lengths.max())[None] < np.ceil((1 - held_out) * lengths)[:, None]
         part = shown._replace(counts=shown.counts & first)
-        all_of_them = [_fit(key, shown, lengths, number, symbols, starts) for number in tried]
-        before = [_fit(key, part, lengths, number, symbols, starts)[0] if held_out else None for number in tried]
-        predictive = np.stack([_predicted(model, part, shown, lengths, held_out) for model in before], axis=1)
+        all_of_them = [_fit(key, shown, each, symbols, starts) for each in tried]
+        before = [_fit(key, part, each, symbols, starts)[0] if held_out else None for each in tried]
+        predictive = np.stack([_predicted(model, part, shown) for model in before], axis=1)
     likelihoods = np.stack([np.asarray(likelihood) for _, likelihood in all_of_them], axis=1)
-    free = np.array([n * (n - 1) + n * (symbols - 1) + n - 1 for n in tried])
+    free = np.array([_free(each, symbols) for each in tried])
     bic = free * np.log(lengths)[:, None] - 2 * likelihoods
     best = int(bic.sum(axis=0).argmin())
-    arms = _arms(all_of_them[best][0], table, initial_state)
+    arms = _arms(all_of_them[best][0], table, seen.labels, initial_state)
     return HiddenFit(
         arms=arms,
         labels=seen.labels,
@@ -162,6 +163,11 @@ def _numbers(states: int | Iterable[int]) -> tuple[int, ...]:
     return tuple(sorted({integer("states", each, 1, MOST_STATES) for each in asked}))
 
 
+def _free(states: int, symbols: int) -> int:
+    """How many numbers of a model are free."""
+    return states * (states - 1) + states * (symbols - 1) + states - 1
+
+
 def _check_enough(
     labels: tuple[str, ...], sequences: list[list[np.ndarray]], tried: tuple[int, ...], symbols: int
 ) -> None:
@@ -169,7 +175,7 @@ def _check_enough(
     most = tried[-1]
     if most * symbols > MOST_PAIRS:
         raise ValueError(f"states: {most} with {symbols} symbols; at most {MOST_PAIRS} pairs of them are supported")
-    free = most * (most - 1) + most * (symbols - 1) + most - 1
+    free = _free(most, symbols)
     for label, arm in zip(labels, sequences, strict=True):
         together = np.concatenate(arm)
         if most > 1 and (together == together[0]).all():
@@ -195,9 +201,9 @@ def _shown(sequences: list[list[np.ndarray]], longest: int) -> Shown:
     return Shown(jnp.asarray(symbols), jnp.asarray(begins), jnp.asarray(counts))
 
 
-def _fit(key: Any, shown: Shown, lengths: np.ndarray, states: int, symbols: int, starts: int) -> tuple[Model, Any]:
+def _fit(key: Any, shown: Shown, states: int, symbols: int, starts: int) -> tuple[Model, Any]:
     """The best models [K, ..] with this number of states, and their log-likelihoods [K]."""
-    arms, starts = len(lengths), starts if states > 1 else 1
+    arms, starts = len(shown.counts), starts if states > 1 else 1
     keys = jax.random.split(jax.random.fold_in(key, states), 2)
     rows = jax.random.dirichlet(keys[0], jnp.ones(states), (arms, starts, states))
     shows = jax.random.dirichlet(keys[1], jnp.ones(symbols), (arms, starts, states))
@@ -206,16 +212,16 @@ def _fit(key: Any, shown: Shown, lengths: np.ndarray, states: int, symbols: int,
     return fitted(Model(lasting, shows, first), shown)
 
 
-def _predicted(model: Model | None, part: Shown, shown: Shown, lengths: np.ndarray, held_out: float) -> np.ndarray:
-    """[K], the mean log-probability of the symbols that are in `shown` and not in `part`."""
+def _predicted(model: Model | None, part: Shown, shown: Shown) -> np.ndarray:
+    """[K], the mean log-probability of the symbols that count in `shown` and not in `part`; NaN without a model."""
     if model is None:
-        return np.full(len(lengths), np.nan)
+        return np.full(len(shown.counts), np.nan)
     every, first = (np.asarray(jax.vmap(filtered)(model, each)[2]) for each in (shown, part))
-    left = lengths - np.asarray(part.counts).sum(axis=1)
+    left = np.sum(np.asarray(shown.counts & ~part.counts), axis=1)
     return (every - first) / np.where(left > 0, left, np.nan)
 
 
-def _arms(models: Model, table: np.ndarray, initial_state: InitialState) -> HiddenArms:
+def _arms(models: Model, table: np.ndarray, labels: tuple[str, ...], initial_state: InitialState) -> HiddenArms:
     """The arms of models [K, ..], their states in the order of what they pay; one state becomes two equal ones."""
     transition, emission = (np.array(each, float) for each in models[:2])
     if transition.shape[1] == 1:
@@ -228,7 +234,7 @@ def _arms(models: Model, table: np.ndarray, initial_state: InitialState) -> Hidd
         transition[k], emission[k] = transition[k][order][:, order], emission[k][order]
         if len(chains.recurrent_classes(transition[k])) > 1:
             raise ValueError(
-                f"data: the states fitted to arm {k} do not all lead to one another, so that it has no long-run mean; "
-                "give fewer `states`, or longer sequences"
+                f"data: the states fitted to arm {labels[k]} do not all lead to one another, so that it has no "
+                "long-run mean; give fewer `states`, or longer sequences"
             )
     return hidden(transition, emission, table, initial_state=initial_state)

@@ -221,16 +221,19 @@ def memory(policy: Any, task: Task, states: int | None = None) -> None:
 
 def laws(policy: Any, name: str, shape: tuple[int, ...]) -> None:
     """Raise ValueError unless the field `name` has this shape, and probabilities that sum to 1 along its last axis."""
-    array = as_floats(name, getattr(policy, name))
-    if array.shape != shape:
-        raise ValueError(f"{name}: shape {array.shape} is not {shape}")
-    stochastic(name, array)
+    stochastic(name, _shaped(policy, name, shape))
 
 
 def table(policy: Any, name: str, shape: tuple[int, ...], low: float = -LARGEST, high: float = LARGEST) -> None:
     """Raise ValueError unless the field `name` has this shape, and all of its entries are in [low, high]."""
+    array = _shaped(policy, name, shape)
+    if not ((array >= low) & (array <= high)).all():
+        raise ValueError(f"{name}: {arguments.excerpt(array)} is not all within [{low:g}, {high:g}]")
+
+
+def _shaped(policy: Any, name: str, shape: tuple[int, ...]) -> np.ndarray:
+    """The field `name` as floats; ValueError for another shape."""
     array = as_floats(name, getattr(policy, name))
     if array.shape != shape:
         raise ValueError(f"{name}: shape {array.shape} is not {shape}")
-    if not ((array >= low) & (array <= high)).all():
-        raise ValueError(f"{name}: {arguments.excerpt(array)} is not all within [{low:g}, {high:g}]")
+    return array

@@ -100,9 +100,8 @@ class FollowVirtualAdvice:
         check_made_for(self, task)
 
     def init(self, reward: Array) -> Virtual:
-        arms, states = reward.shape
-        unseen, no = jnp.full(arms, states, jnp.int32), jnp.zeros(arms, bool)
-        return Virtual(LastStates(unseen), unseen, no, no)
+        unseen, no = LastStates.unseen(reward), jnp.zeros(reward.shape[:1], bool)
+        return Virtual(unseen, unseen.states, no, no)
 
     def scores(self, key: Array, state: Virtual, t: Array) -> tuple[Array, Virtual]:
         chances, shares, active, passive = (

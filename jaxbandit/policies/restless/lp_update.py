@@ -28,8 +28,8 @@ class LPUpdate:
 
     `planning.fluid_plan` says how many arms of each kind and state to play now, if in each of the next `steps` rounds M
     arms are played and all arms are worth values[kind, s] after them. Its numbers are rounded at random, so that M
-    arms are played, and of each kind and state the whole number below the plan's or the one above it. Which arms of
-    one kind in one state are played makes no difference.
+    arms are played, and of the arms in states with one chance of a play the whole number below its sum or the one above
+    it. Which arms of one kind in one state are played makes no difference.
 
     With one step this plays by the advantages of `LPPriority`. With more of them it needs no attractor: for arms of one
     kind with M / K fixed, which are ergodic in a sense, the reward of a round is within O(1 / sqrt(K)) of the
@@ -114,7 +114,7 @@ class LPUpdate:
         check_made_for(self, task)
 
     def init(self, reward: Array) -> LastStates:
-        return LastStates(jnp.full(reward.shape[:1], reward.shape[1], jnp.int32))
+        return LastStates.unseen(reward)
 
     def scores(self, key: Array, state: LastStates, t: Array) -> tuple[Array, LastStates]:
         law = state.law(jnp.asarray(self.initial, float))

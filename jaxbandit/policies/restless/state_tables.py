@@ -22,6 +22,11 @@ class LastStates(NamedTuple):
 
     states: Array  # [K] int32, the state in which each arm was last seen; S, the number of states, if it was not seen
 
+    @classmethod
+    def unseen(cls, reward: Array) -> LastStates:
+        """No arm was seen, of the rewards [K, S]."""
+        return cls(jnp.full(reward.shape[:1], reward.shape[1], jnp.int32))
+
     def after(self, feedback: Feedback, number: int) -> LastStates:
         """The states after a round of arms with this number of states."""
         check_feedback(feedback, len(self.states), number)
@@ -66,7 +71,7 @@ class StateTable:
         check_made_for(self, task)
 
     def init(self, reward: Array) -> LastStates:
-        return LastStates(jnp.full(reward.shape[:1], reward.shape[1], jnp.int32))
+        return LastStates.unseen(reward)
 
     def scores(self, key: Array, state: LastStates, t: Array) -> tuple[Array, LastStates]:
         table = jnp.asarray(self.indices, float)

@@ -106,8 +106,7 @@ class TwoSet:
         check_made_for(self, task)
 
     def init(self, reward: Array) -> TwoSets:
-        arms, states = reward.shape
-        return TwoSets(LastStates(jnp.full(arms, states, jnp.int32)), jnp.zeros(arms, bool))
+        return TwoSets(LastStates.unseen(reward), jnp.zeros(reward.shape[:1], bool))
 
     def scores(self, key: Array, state: TwoSets, t: Array) -> tuple[Array, TwoSets]:
         chances = jnp.asarray(self.chances, float)
