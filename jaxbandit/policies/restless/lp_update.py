@@ -96,6 +96,7 @@ class LPUpdate:
     def validate(self, task: Task) -> None:
         checks.suits(self, task, ("observed",))
         checks.plays(self, task)
+        check_made_for(self, task)
         integer("steps", self.steps, 1, MOST_STEPS)
         arms, states = task.reward.shape
         if states > MOST_STATES:
@@ -111,7 +112,6 @@ class LPUpdate:
         checks.laws(self, "initial", (arms, states))
         for name in ("earned", "kept", "values"):
             checks.table(self, name, (number, states))
-        check_made_for(self, task)
 
     def init(self, reward: Array) -> LastStates:
         return LastStates.unseen(reward)
