@@ -139,13 +139,99 @@ def test_independent_symbols_have_one_state():
 
 def test_estimates_near_nothing_become_nothing():
     """Rows stay laws, and symbols that a state hardly ever shows are never drawn."""
-    models = Model(np.array([[[1 - 1e-5, 1e-5], [0.5, 0.5]]] * 2), np.array([[[1e-6, 1 - 1e-6], [0.9, 0.1]]] * 2), None)
-    arms = hidden_fitting._arms(models, np.array([0.0, 1.0]), ("a", "b"), "stationary")
+    models = Model(
+        np.array([[[1 - 1e-5, 1e-5], [0.5, 0.5]]] * 2),
+        np.array([[[1e-6, 1 - 1e-6], [0.9, 0.1]]] * 2),
+        np.array([[0.2, 0.8]] * 2),
+    )
+    pays = np.array([0.0, 1.0])
+    ordered = hidden_fitting._ordered(models, pays)
+    np.testing.assert_array_equal(ordered.first, [[0.8, 0.2]] * 2)
+    arms = hidden_fitting._arms(ordered, pays, ("a", "b"), "stationary")
     np.testing.assert_array_equal(arms.transition, [[[0.5, 0.5], [0, 1]]] * 2)  # what pays less comes first
     np.testing.assert_array_equal(arms.emission, [[[0.9, 0.1], [0, 1]]] * 2)
     split = models._replace(transition=np.array([np.eye(2)] * 2))
     with pytest.raises(ValueError, match="data: the states fitted to arm a do not all lead to one another"):
-        hidden_fitting._arms(split, np.array([0.0, 1.0]), ("a", "b"), "stationary")
+        hidden_fitting._arms(split, pays, ("a", "b"), "stationary")
+
+
+def log_likelihood(numbers, first, symbols):
+    """Of one sequence, by p01, p10 and the chances e0, e1 of symbol 1, in a NumPy loop."""
+    p01, p10, e0, e1 = numbers
+    rows, shows = np.array([[1 - p01, p01], [p10, 1 - p10]]), np.array([[1 - e0, e0], [1 - e1, e1]])
+    law, total = first, 0.0
+    for n, symbol in enumerate(symbols):
+        weights = (law @ rows if n else law) * shows[:, symbol]
+        total, law = total + np.log(weights.sum()), weights / weights.sum()
+    return total
+
+
+def test_standard_errors_are_those_of_the_second_differences():
+    """By differences of the likelihood in the probabilities themselves; the derivatives are by exponents."""
+    symbols = drawn(np.random.default_rng(7), *TWO, 400)
+    fitted = fit_hidden([symbols, symbols[::-1]], (0, 1), states=2, starts=3, held_out=0)
+    rows, shows = fitted.transition[0], fitted.emission[0]
+    at = np.array([rows[0, 1], rows[1, 0], shows[0, 1], shows[1, 1]])
+    first = max(
+        np.eye(2), key=lambda law: log_likelihood(at, law, symbols)
+    )  # the most likely first state is a sure one
+    step, units = 1e-4, np.eye(4)
+
+    def moved(*signs_and_axes):
+        return log_likelihood(at + step * sum(sign * units[axis] for sign, axis in signs_and_axes), first, symbols)
+
+    second = [
+        [
+            (moved((1, i), (1, j)) - moved((1, i), (-1, j)) - moved((-1, i), (1, j)) + moved((-1, i), (-1, j)))
+            / (4 * step**2)
+            for j in range(4)
+        ]
+        for i in range(4)
+    ]
+    expected = np.sqrt(np.diag(np.linalg.inv(-np.array(second))))
+    errors = fitted.standard_errors[0], fitted.emission_standard_errors[0]
+    computed = [errors[0][0, 1], errors[0][1, 0], errors[1][0, 1], errors[1][1, 1]]
+    np.testing.assert_allclose(computed, expected, rtol=2e-3)
+    np.testing.assert_allclose(errors[0][:, 0], errors[0][:, 1])  # those of a row of two entries are one
+
+
+def test_intervals_cover_the_truth():
+    """Slow states, 100 arms with 1,000 symbols each: 95 % intervals of p01, p10, e0, e1 and the mean.
+
+    If they cover with probability .93, each of the five tests fails once in 1,800 times (Binomial(100, .93) < 84);
+    intervals that are too narrow by a third (coverage .80) are noticed with probability .81.
+    """
+    random, (rows, shows) = np.random.default_rng(11), (np.array(each) for each in TWO)
+    state, data = np.zeros(100, int), np.zeros((100, 1000), int)
+    for n in range(1000):
+        state = (random.random(100) > rows[state, 0]).astype(int)
+        data[:, n] = random.random(100) > shows[state, 0]
+    fitted = fit_hidden(list(data), (0, 1), states=2, starts=2, held_out=0)
+    truth = (0.1 * 0.1 + 0.05 * 0.8) / 0.15
+    for estimate, error, true in (
+        (fitted.transition[:, 0, 1], fitted.standard_errors[:, 0, 1], 0.05),
+        (fitted.transition[:, 1, 0], fitted.standard_errors[:, 1, 0], 0.1),
+        (fitted.emission[:, 0, 1], fitted.emission_standard_errors[:, 0, 1], 0.1),
+        (fitted.emission[:, 1, 1], fitted.emission_standard_errors[:, 1, 1], 0.8),
+        (fitted.means, fitted.means_standard_errors, truth),
+    ):
+        assert np.isfinite(error).all()
+        assert np.mean(np.abs(estimate - true) < 1.96 * error) >= 0.84
+
+
+def test_no_standard_error_at_an_edge():
+    """A state that never shows symbol 1, and one model whose states are alike, of which nothing is known but the mean."""
+    random = np.random.default_rng(3)
+    sure = drawn(random, [[0.9, 0.1], [0.2, 0.8]], [[1.0, 0.0], [0.3, 0.7]], 500)
+    fitted = fit_hidden([sure, sure[::-1]], (0, 1), states=2, starts=3, held_out=0)
+    assert np.isnan(fitted.emission_standard_errors[0, 0]).all() and np.isfinite(fitted.standard_errors[0]).all()
+    independent = [random.integers(0, 2, 400), random.integers(0, 2, 400)]
+    fitted = fit_hidden(independent, (0, 1), states=1, held_out=0)
+    assert np.isnan(fitted.standard_errors).all() and fitted.standard_errors.shape == (2, 2, 2)
+    share = np.mean(independent[0])
+    error = np.sqrt(share * (1 - share) / 400)
+    np.testing.assert_allclose(fitted.emission_standard_errors[0], error, rtol=1e-6)
+    np.testing.assert_allclose(fitted.means_standard_errors[0], error, rtol=1e-6)
 
 
 def test_errors():

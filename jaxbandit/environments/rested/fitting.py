@@ -170,7 +170,7 @@ def fit(
         standard_errors=np.sqrt(transition * (1 - transition) / known),
         means=arms.means(),
         means_standard_errors=np.array(
-            [_mean_error(*arm) for arm in zip(transition, np.asarray(arms.reward), known[..., 0])]
+            [mean_error(*arm) for arm in zip(transition, np.asarray(arms.reward), known[..., 0])]
         ),
         averages=np.array([row[np.concatenate(arm)].mean() for row, arm in zip(np.asarray(arms.reward), states)]),
         distance=np.abs(transition[:, :, None] - transition[:, None]).sum(-1).max((1, 2)) / 2,
@@ -239,7 +239,7 @@ def _states_of_rewards(arms: list[list[np.ndarray]]) -> tuple[list[list[np.ndarr
     return [[np.searchsorted(values, rewards) for rewards in arm] for arm in arms], values
 
 
-def _mean_error(transition: np.ndarray, reward: np.ndarray, left: np.ndarray) -> float:
+def mean_error(transition: np.ndarray, reward: np.ndarray, left: np.ndarray) -> float:
     """Standard error of one arm's mean, from its rows [S, S] estimated from `left` [S] transitions each."""
     values = chains.relative_values(transition, reward)
     expected = transition @ values

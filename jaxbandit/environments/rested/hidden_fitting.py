@@ -15,8 +15,9 @@ from jaxbandit.arguments import choice, integer, list_of, number
 from jaxbandit.base import check_key, described
 from jaxbandit.environments.rested.baum_welch import Model, Shown, filtered, fitted
 from jaxbandit.environments.rested.columns import Gaps
-from jaxbandit.environments.rested.fitting import observed_with_rewards
+from jaxbandit.environments.rested.fitting import mean_error, observed_with_rewards
 from jaxbandit.environments.rested.hidden_arms import HiddenArms, hidden
+from jaxbandit.environments.rested.hidden_errors import errors_of
 from jaxbandit.environments.rested.markov_arms import InitialState
 from jaxbandit.environments.rested.sequences import Data
 
@@ -40,6 +41,9 @@ class HiddenFit(NamedTuple):
       transition: [K, S, S].
       emission: [K, S, G].
       means: [K], long-run reward per play.
+      standard_errors: [K, S, S], of the transition; NaN where it is (nearly) 0 or 1, or not determined.
+      emission_standard_errors: [K, S, G], of the emission; NaN likewise.
+      means_standard_errors: [K], of the means.
       number: [K], symbols.
     """
 
@@ -53,6 +57,9 @@ class HiddenFit(NamedTuple):
     transition: np.ndarray
     emission: np.ndarray
     means: np.ndarray
+    standard_errors: np.ndarray
+    emission_standard_errors: np.ndarray
+    means_standard_errors: np.ndarray
     number: np.ndarray
 
     def __str__(self) -> str:
@@ -63,10 +70,11 @@ class HiddenFit(NamedTuple):
             mean = self.predictive[:, place].mean()
             held = "-" if np.isnan(mean) else f"{mean:.4f}"
             lines.append(f"{states:{width}d}  {self.bic[:, place].sum():15,.1f}  {held:>23s}{mark}")
-        lines.append(f"{'arm':{width}s}  symbols      mean  {self.states} states by BIC alone")
+        lines.append(f"{'arm':{width}s}  symbols      mean  standard error  states by BIC alone")
         for arm, label in enumerate(self.labels):
             alone = self.tried[int(self.bic[arm].argmin())]
-            lines.append(f"{label:>{width}s}  {self.number[arm]:7,d}  {self.means[arm]:8.4g}  {alone}")
+            error = f"{self.means_standard_errors[arm]:14.2g}"
+            lines.append(f"{label:>{width}s}  {self.number[arm]:7,d}  {self.means[arm]:8.4g}  {error}  {alone}")
         return "\n".join(lines)
 
 
@@ -102,7 +110,10 @@ def fit_hidden(
       key: a `jax.random.key` for the starts, key(0) by default.
       initial_state: of `arms`, as for `hidden`.
 
-    States are in the order of the mean rewards that they show, the least first. Estimates are in float64.
+    States are in the order of the mean rewards that they show, the least first. Estimates are in float64. Standard errors
+    are roots of the diagonal of the inverse of the observed information, as if the number of states were known; with few
+    symbols, or states much alike, they are too small. The standard error of a mean is the asymptotic standard deviation
+    of the average of that arm's rewards under the estimates.
 
     Raises:
       ValueError: the argument and what is wrong with it; an arm that shows one symbol only, and more states than an
@@ -139,7 +150,10 @@ def fit_hidden(
     free = np.array([_free(each, symbols) for each in tried])
     bic = free * np.log(lengths)[:, None] - 2 * likelihoods
     best = int(bic.sum(axis=0).argmin())
-    arms = _arms(all_of_them[best][0], table, seen.labels, initial_state)
+    models = _ordered(all_of_them[best][0], table)
+    with jax.enable_x64(True):
+        errors = jax.tree.map(np.asarray, errors_of(jax.tree.map(jnp.asarray, models), shown))
+    arms = _arms(models, table, seen.labels, initial_state)
     return HiddenFit(
         arms=arms,
         labels=seen.labels,
@@ -151,6 +165,14 @@ def fit_hidden(
         transition=np.asarray(arms.transition),
         emission=np.asarray(arms.emission),
         means=arms.means(),
+        standard_errors=np.broadcast_to(errors.transition, arms.transition.shape).copy(),
+        emission_standard_errors=np.broadcast_to(errors.emission, arms.emission.shape).copy(),
+        means_standard_errors=np.array(
+            [
+                mean_error(rows, pays, length * chains.stationary(rows))
+                for rows, pays, length in zip(np.asarray(arms.pairs.transition), np.asarray(arms.pairs.reward), lengths)
+            ]
+        ),
         number=lengths,
     )
 
@@ -221,18 +243,25 @@ def _predicted(model: Model | None, part: Shown, shown: Shown) -> np.ndarray:
     return (every - first) / np.where(left > 0, left, np.nan)
 
 
+def _ordered(models: Model, table: np.ndarray) -> Model:
+    """The models [K, ..] as NumPy arrays, each with its states in the order of what they pay, the least first."""
+    transition, emission, first = (np.array(each, float) for each in models)
+    for k, pays in enumerate(np.broadcast_to(table, (len(emission), table.shape[-1]))):
+        order = np.argsort(emission[k] @ pays, kind="stable")
+        transition[k], emission[k], first[k] = transition[k][order][:, order], emission[k][order], first[k][order]
+    return Model(transition, emission, first)  # type: ignore[arg-type]
+
+
 def _arms(models: Model, table: np.ndarray, labels: tuple[str, ...], initial_state: InitialState) -> HiddenArms:
-    """The arms of models [K, ..], their states in the order of what they pay; one state becomes two equal ones."""
+    """The arms of models [K, ..]; one state becomes two equal ones."""
     transition, emission = (np.array(each, float) for each in models[:2])
     if transition.shape[1] == 1:
         transition, emission = np.full((len(transition), 2, 2), 0.5), np.repeat(emission, 2, axis=1)
     for each in (transition, emission):
         each[each < RAREST] = 0
         each /= each.sum(axis=-1, keepdims=True)
-    for k, pays in enumerate(np.broadcast_to(table, (len(emission), table.shape[-1]))):
-        order = np.argsort(emission[k] @ pays, kind="stable")
-        transition[k], emission[k] = transition[k][order][:, order], emission[k][order]
-        if len(chains.recurrent_classes(transition[k])) > 1:
+    for k, rows in enumerate(transition):
+        if len(chains.recurrent_classes(rows)) > 1:
             raise ValueError(
                 f"data: the states fitted to arm {labels[k]} do not all lead to one another, so that it has no "
                 "long-run mean; give fewer `states`, or longer sequences"
