@@ -220,7 +220,7 @@ def test_intervals_cover_the_truth():
 
 
 def test_no_standard_error_at_an_edge():
-    """A state that never shows symbol 1, and one model whose states are alike, of which nothing is known but the mean."""
+    """A state that never shows symbol 1; and one state, whose errors are those of independent symbols."""
     random = np.random.default_rng(3)
     sure = drawn(random, [[0.9, 0.1], [0.2, 0.8]], [[1.0, 0.0], [0.3, 0.7]], 500)
     fitted = fit_hidden([sure, sure[::-1]], (0, 1), states=2, starts=3, held_out=0)

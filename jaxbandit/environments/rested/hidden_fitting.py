@@ -110,10 +110,10 @@ def fit_hidden(
       key: a `jax.random.key` for the starts, key(0) by default.
       initial_state: of `arms`, as for `hidden`.
 
-    States are in the order of the mean rewards that they show, the least first. Estimates are in float64. Standard errors
-    are roots of the diagonal of the inverse of the observed information, as if the number of states were known; with few
-    symbols, or states much alike, they are too small. The standard error of a mean is the asymptotic standard deviation
-    of the average of that arm's rewards under the estimates.
+    States are in the order of the mean rewards that they show, the least first. Estimates are in float64. Standard
+    errors are roots of the diagonal of the inverse of the observed information, as if the number of states were known;
+    with few symbols, or states much alike, they are too small. The standard error of a mean is the asymptotic standard
+    deviation of the average of that arm's rewards under the estimates.
 
     Raises:
       ValueError: the argument and what is wrong with it; an arm that shows one symbol only, and more states than an
