@@ -244,7 +244,7 @@ PUBLIC_THINGS = [
 ]
 COMMANDS = """
 ablation adversary asymptotic_bounds bandit_as_process bayes benchmark budget changing concentration
-decision_processes families front hidden identification iid
+decision_processes families front hidden hidden_learned identification iid
 initial_state judge known_chains learned lower_bound mixed optimality own_policy paper peers policies restless
 robustness scenario1 scenario2 scenario3 scenario4 sweep tune uniformly_good wrong_stops
 """.split()
