@@ -137,6 +137,11 @@ def compared(result: Result) -> tuple[str, np.ndarray]:
     return best, ends[LEARNING] - ends[best]
 
 
+def in_percent(rows: list[Row]) -> list[Row]:
+    """The rows with shares as they are printed."""
+    return [{name: f"{cell:.0%}" if isinstance(cell, float) else cell for name, cell in row.items()} for row in rows]
+
+
 def regret_rows(results: dict[str, Result]) -> list[Row]:
     """Mean regret of every policy with half of its interval, and what learning hidden chains costs, run by run."""
     rows: list[Row] = []
@@ -175,6 +180,9 @@ def draw(results: dict[str, Result], rows: list[Row], settings: Settings) -> Fig
     words = [name.removeprefix("hidden ").replace(" error", "\nerror") for name in results]
     left.set_xticks(range(len(words)), words, fontsize="small")
     left.set_yscale("symlog", linthresh=10, linscale=0.3)
+    left.set_yticks([0, 10, 30, 100, 300, 1000])
+    left.yaxis.set_major_formatter("{x:,.0f}")
+    left.minorticks_off()
     left.set_ylim(bottom=-1)
     frameless(left, f"{settings.runs:,} runs of {settings.horizon:,} rounds, 95 % intervals", ylabel="pseudo-regret")
     left.legend(fontsize="small")
@@ -190,7 +198,7 @@ def draw(results: dict[str, Result], rows: list[Row], settings: Settings) -> Fig
     right.set_ylim(-0.03, 1.03)
     frameless(right, "right number of states: by BIC, and dotted by what is held out", xlabel="symbols of an arm")
     right.set_ylabel(f"share of {settings.fitted} arms")
-    right.legend(fontsize="small")
+    right.legend(fontsize="small", frameon=False, loc="upper center", bbox_to_anchor=(0.5, -0.13), ncols=2)
     return figure
 
 
@@ -205,7 +213,7 @@ def run(settings: Settings) -> dict[str, Result]:
     size = f"{settings.runs:,} runs of {settings.horizon:,} rounds, seed {settings.seed}"
     tables: Tables = {
         "regret": (f"Final pseudo-regret ({size}), mean ± half of its 95 % interval", regret_rows(results)),
-        "states": (f"{settings.fitted} arms of each kind, fitted with one to three states", rows),
+        "states": (f"{settings.fitted} arms of each kind, fitted with one to three states", in_percent(rows)),
     }
     captions = {"hidden_learned": ("Regret, and the number of states", "Left, regret; right, how often it is right.")}
     report = Report("Hidden states that are learned", f"{INTRODUCTION} Here: {size}.", captions)

@@ -34,8 +34,11 @@ class FullEnvironment(Environment, Protocol):
     def validate(self, task: Task) -> None:
         """Raise ValueError for a `Task` that cannot be played. On the host."""
 
-    def comparator(self, plays: int) -> float | None:
-        """The long-run reward a round against which regret is measured; None: the M largest means. On the host."""
+    def comparator(self, plays: int) -> float | np.ndarray | None:
+        """The long-run reward a round against which regret is measured; None: the M largest means. On the host.
+
+        It is one number, or an array with one for each round of the horizon.
+        """
         return None
 
     def comparator_name(self, plays: int) -> str | None:
@@ -192,11 +195,13 @@ def numbers(environment: Any) -> Any:
     return {} if method is None else method()
 
 
-def comparator(environment: Any, plays: int) -> float | None:
-    """The long-run reward against which regret is measured; None for the sum of the M largest means."""
+def comparator(environment: Any, plays: int) -> float | np.ndarray | None:
+    """What regret is measured against a round, one number or [horizon]; None for the M largest means."""
     method = _own(environment, "comparator")
     value = None if method is None else method(plays)
-    return None if value is None else float(value)
+    if value is None:
+        return None
+    return np.asarray(value, float) if np.ndim(value) else float(value)
 
 
 def comparator_name(environment: Any, plays: int) -> str | None:

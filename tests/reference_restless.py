@@ -61,9 +61,9 @@ def optimistic_arm(counts, reward, arms, number, price, paid, eta, scale, discou
         value = worth.max(0)
 
 
-def begins(t):
-    """The number of the episode that begins in round t, or None, if the n-th lasts n rounds."""
+def begins(t, longest=math.inf):
+    """The number of the episode that begins in round t, or None, if the n-th lasts n rounds, or `longest` if fewer."""
     first, number = 1, 1
     while first < t:
-        first, number = first + number, number + 1
+        first, number = first + min(number, longest), number + 1
     return number if first == t else None

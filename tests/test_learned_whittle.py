@@ -9,10 +9,11 @@ import pytest
 import reference_restless as reference
 
 import jaxbandit
-from jaxbandit import PosteriorWhittle, UCWhittle, Uniform, indices, simulate
+from jaxbandit import Discounted, PosteriorWhittle, UCWhittle, Uniform, Window, indices, simulate
 from jaxbandit.environments import restless
 from jaxbandit.planning import whittle
-from jaxbandit.policies.restless.observed_arms import ObservedMoves, episode, nothing_seen
+from jaxbandit.policies.restless.observed_arms import ObservedMoves, episode, moves_of, nothing_seen
+from jaxbandit.policies.restless.posterior_whittle import PaidRewards
 from jaxbandit.policies.restless.uc_whittle import nth_largest
 from jaxbandit.pytrees import in_order
 from jaxbandit.testing import check_policy
@@ -80,6 +81,10 @@ def test_episodes():
         for t, e, b in ((first - 1, n - 1, False), (first, n, True), (first + 1, n, False)):
             assert [int(item) for item in episode(jnp.int32(t))] == [e, b]
     assert [int(item) for item in episode(jnp.int32(2**31 - 1))] == [65_536, False]
+    for memory, longest in ((Window(35), 4), (Discounted(0.98), 5), (Window(3), 1)):
+        numbers = [[int(item) for item in episode(jnp.int32(t), memory)] for t in range(1, 40)]
+        expected = [reference.begins(t, longest) for t in range(1, 40)]
+        assert [number if begins else None for number, begins in numbers] == expected
 
 
 def test_the_nth_largest():
@@ -101,7 +106,7 @@ PAID_IF_PLAYED = restless(ACTIVE, REWARD, PASSIVE, observed=True)
 def game(policy, environment):
     """What was played, [run, round, arm], where the arms stood after it, and how the policy counted that in the end."""
     record = {
-        "here": lambda arms, state, t: state.seen.here,
+        "here": lambda arms, state, t: moves_of(state.seen).here,
         "counts": lambda arms, state, t: state.seen.counts,
         "indices": lambda arms, state, t: state.indices,
     }
@@ -116,17 +121,20 @@ def check_loop(policy, environment, plan):
     """Compare the plays of every round with the largest indices, which `plan` computes where an episode begins.
 
     `plan` returns NaN for an arm whose indices rounding decides. Returned are the share of indices that it knows, and
-    that of rounds in which the arms to be played are clear.
+    that of rounds in which the arms to be played are clear. `plan` reads what the policy's memory keeps of the moves,
+    and of which states of each arm a play has shown the reward.
     """
-    K, judged, known = len(REWARD), [], []
+    K, judged, known, memory = len(REWARD), [], [], policy.memory
+    longest = math.inf if memory is None else math.ceil(np.float32(memory.rounds) / 10)
     played, here, counted, index = game(policy, environment)
     for run in range(RUNS):
-        counts, table, states = np.zeros((K, 2, STATES, STATES), int), np.zeros((K, STATES)), None
+        moves, counts = [], np.zeros((K, 2, STATES, STATES))
+        table, states, shown = np.zeros((K, STATES)), None, np.zeros((K, STATES), bool)
         for t in range(1, ROUNDS + 1):
             scores = table.mean(1) if states is None else table[np.arange(K), states]
-            if (number := reference.begins(t)) is not None:
+            if (number := reference.begins(t, longest)) is not None:
                 price = 0.0 if t == 1 else np.sort(scores)[-PLAYS]
-                table = np.array(plan(run, t, number, counts, price))
+                table = np.array(plan(run, t, number, counts, price, shown))
                 known.append(np.isfinite(table))
                 table = np.where(known[-1], table, index[run, t - 1])
                 np.testing.assert_allclose(index[run, t - 1], table, atol=1e-4, rtol=1e-4)
@@ -137,16 +145,26 @@ def check_loop(policy, environment, plan):
             judged.append(gap > 1e-3)
             if judged[-1]:
                 assert set(np.flatnonzero(played[run, t - 1])) == set(arms)
+            moves.append(np.zeros(counts.shape))
             if states is not None:
-                np.add.at(counts, (np.arange(K), played[run, t - 1].astype(int), states, now), 1)
-            states = now
-        np.testing.assert_array_equal(counted[run], counts)
+                np.add.at(moves[-1], (np.arange(K), played[run, t - 1].astype(int), states, now), 1)
+            shown = shown | (played[run, t - 1][:, None] & (now[:, None] == np.arange(STATES)))
+            states, ages = now, np.arange(t)[::-1]
+            if isinstance(memory, Discounted):
+                weights = memory.discount**ages
+            else:
+                weights = ages < (math.inf if memory is None else memory.length)
+            counts = np.einsum("t,tkpsn->kpsn", weights, moves)
+        np.testing.assert_allclose(counted[run], counts, rtol=1e-5, atol=1e-6)
     return np.mean(known), np.mean(judged)
 
 
 POSTERIOR = {
     "all": (PosteriorWhittle.of(ALL_PAY, prior=0.7), ALL_PAY),
     "played": (PosteriorWhittle(COST, "played", discount=0.9), PAID_IF_PLAYED),
+    "window": (PosteriorWhittle.of(ALL_PAY, memory=Window(25)), ALL_PAY),
+    "discounted": (PosteriorWhittle.of(ALL_PAY, memory=Discounted(0.96)), ALL_PAY),
+    "unknown": (PosteriorWhittle(COST, "played", discount=0.9, unknown_rewards=(-0.5, 2.0)), PAID_IF_PLAYED),
 }
 
 
@@ -155,12 +173,22 @@ def test_posterior_sampling_plays_as_its_loop(case):
     """With the rows that the policy draws; whether these have their law is tested below."""
     policy, arms = POSTERIOR[case]
     keys = jaxbandit.run_keys(KEY, jnp.arange(RUNS))
-    draw = jax.jit(lambda seen, key, t: policy.draw(seen, jax.random.key_data(jax.random.fold_in(key, t))))
 
-    def plan(run, t, number, counts, price):
-        seen = nothing_seen(jnp.asarray(REWARD, float))._replace(counts=jnp.asarray(counts, jnp.int32))
-        rows = np.asarray(draw(seen, keys.policy[run], t), np.float64)
-        item = zip(rows, REWARD, COST, strict=True)
+    @jax.jit
+    def draw(seen, paid, key, t):
+        words = jax.random.key_data(jax.random.fold_in(key, t))
+        return policy.draw(seen, words), policy.rewards(paid, words)
+
+    def plan(run, t, number, counts, price, shown):
+        kind = float if isinstance(policy.memory, Discounted) else jnp.int32
+        seen = nothing_seen(jnp.asarray(REWARD, float))._replace(counts=jnp.asarray(counts, kind))
+        paid = PaidRewards(jnp.asarray(shown, jnp.int32), jnp.asarray(REWARD, float))
+        rows, rewards = (np.asarray(each, np.float64) for each in draw(seen, paid, keys.policy[run], t))
+        if policy.unknown_rewards is None:
+            rewards = REWARD
+        else:  # what was shown is known, and the rest within the prior
+            assert (np.abs(rewards - REWARD)[shown] < 1e-6).all() and ((rewards > -0.5) & (rewards < 2))[~shown].all()
+        item = zip(rows, rewards, COST, strict=True)
         return [reference.index_of_arm(*arm, policy.paid, policy.discount) for arm in item]
 
     assert min(check_loop(policy, arms, plan)) > 0.9
@@ -169,6 +197,7 @@ def test_posterior_sampling_plays_as_its_loop(case):
 OPTIMISM = {
     "all": (UCWhittle.of(ALL_PAY, eta=0.01, scale=0.2, discount=0.8), ALL_PAY),
     "played": (UCWhittle(COST, "played", 0.01, 0.05, 0.8), PAID_IF_PLAYED),
+    "window": (UCWhittle(COST, "played", 0.01, 0.05, 0.8, memory=Window(40)), PAID_IF_PLAYED),
 }
 
 
@@ -178,7 +207,7 @@ def test_optimism_plays_as_its_loop(case):
 
     numbers = policy.eta, policy.scale, policy.discount
 
-    def plan(run, t, number, counts, price):
+    def plan(run, t, number, counts, price, shown):
         result = []
         for mine, reward, cost in zip(counts, REWARD, COST, strict=True):
             inputs = (mine, reward, len(REWARD), number, price + cost, policy.paid, *numbers)
@@ -188,6 +217,26 @@ def test_optimism_plays_as_its_loop(case):
         return result
 
     assert min(check_loop(policy, arms, plan)) > 0.5
+
+
+def test_unknown_rewards_are_learned_and_drawn_uniformly():
+    """What a play pays is known exactly; all else has the mean and spread of a uniform law, to 5 standard errors."""
+    policy, number = PosteriorWhittle(unknown_rewards=(-1.0, 3.0)), 4000
+    state = policy.init(jnp.asarray(REWARD, float))
+    assert not np.asarray(moves_of(state.seen).reward).any()  # the table is not read
+    feedback = jaxbandit.Feedback(
+        jnp.array([2, 0]), jnp.array([0, 0]), jnp.array([1, 2]), jnp.array([0.3, 1.0]), jnp.int32(1),
+        shown=jnp.array([2, 0, 1, 1]),
+    )  # fmt: skip
+    for _ in range(2):
+        state = policy.update(state, feedback)
+    words = jax.random.bits(jax.random.key(3), (number, 2))
+    drawn = np.asarray(jax.jit(jax.vmap(lambda words: policy.rewards(state.paid, words)))(words))
+    assert (drawn[:, 2, 1] == np.float32(0.3)).all() and (drawn[:, 0, 2] == 1).all()
+    others = np.delete(drawn.reshape(number, -1), [2 * STATES + 1, 2], axis=1)
+    assert np.abs(others.mean(0) - 1).max() < 5 * (4 / np.sqrt(12)) / np.sqrt(number)
+    assert np.abs(others.var(0) - 16 / 12).max() < 5 * np.sqrt(4**4 / 180 / number) * 1.1
+    assert len(np.unique(others)) > others.size * 0.99  # each state has a draw of its own
 
 
 def seen_of(counts, here=0):

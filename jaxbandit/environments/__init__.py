@@ -2,6 +2,7 @@
 arms that cost; decision processes.
 """
 
+from jaxbandit.environments.changing.changing_all_paying import ChangingAllPayingArms
 from jaxbandit.environments.changing.changing_arms import ChangingArms, piecewise, rewards_table, sinusoid
 from jaxbandit.environments.changing.changing_chains import ChangingMarkovArms, changing_markov
 from jaxbandit.environments.changing.full_information import FullInformation, full_information
@@ -47,6 +48,7 @@ __all__ = [
     "EXAMPLE",
     "AllPayingArms",
     "ChangingArms",
+    "ChangingAllPayingArms",
     "ChangingMarkovArms",
     "CollidingArms",
     "CostlyArms",

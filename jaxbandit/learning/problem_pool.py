@@ -60,7 +60,7 @@ def pool_of(problems: Any, key: jax.Array, weights: Mapping[str, float] | None =
                 "problems: policies learn on arms of which one is played a round and pays; these are others"
             )
     best = [members.comparator(arms, 1) for arms in each]
-    means = [np.max(arms.means()) if value is None else value for arms, value in zip(each, best, strict=True)]
+    means = [np.max(arms.means()) if value is None else np.mean(value) for arms, value in zip(each, best, strict=True)]
     weight = np.ones(len(each)) if weights is None else np.array(list(weights.values()), float)
     return Pool(stack(each, "problems"), np.asarray(means, float), weight)
 

@@ -48,7 +48,7 @@ class Counts(Protocol):
     @property
     def problem(self) -> str: ...  # what the environment declares, a key of `KINDS`
     @property
-    def comparator(self) -> np.ndarray | None: ...  # [scenario], of episodes [scenario, H, S]; None: the M best means
+    def comparator(self) -> np.ndarray | None: ...  # [scenario], [scenario, horizon], of episodes [scenario, H, S]
     @property
     def comparator_name(self) -> str | None: ...  # what the environment calls it
     @property

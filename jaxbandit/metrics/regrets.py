@@ -130,6 +130,8 @@ def pseudo_regret(result: Counts, label: str) -> np.ndarray:
     """
     check_label(result, label)
     check_best_arm(result, "pseudo_regret")
+    if result.comparator is not None and result.comparator.ndim == 2:
+        raise ValueError("result: its comparator changes from round to round; use realised_regret")
     gaps = _benchmark(result)[:, None] - result.means
     return np.einsum("cvrtk,ck->cvrt", plays_of(result, label), gaps)
 
@@ -137,11 +139,11 @@ def pseudo_regret(result: Counts, label: str) -> np.ndarray:
 def realised_regret(result: Counts, label: str) -> np.ndarray:
     """t times the M largest means, minus the reward collected: float64 [scenario, variant, run, time].
 
-    If the environment declares a `comparator`, that takes the place of the M largest means. The regret may be negative,
-    since rewards are random. For rested arms its mean differs from that of `pseudo_regret` by what the initial states
-    are worth. For restless arms its mean is the weak regret (Tekin and Liu 2012), which may be negative and linear:
-    with two arms of p01 = p10 = 0.2 a player who stays on an arm while it shows 1 collects 0.65 a round, and the mean
-    of each arm is 0.5.
+    If the environment declares a `comparator`, that takes the place of the M largest means; where it changes from round
+    to round, its sum takes that of t times these. The regret may be negative, since rewards are random. For rested arms
+    its mean differs from that of `pseudo_regret` by what the initial states are worth. For restless arms its mean is
+    the weak regret (Tekin and Liu 2012), which may be negative and linear: with two arms of p01 = p10 = 0.2 a player
+    who stays on an arm while it shows 1 collects 0.65 a round, and the mean of each arm is 0.5.
     Where all arms pay, the reward collected is that of all arms minus the cost of the plays, and the comparator is
     declared: the best gain, or its bound by the relaxation (`regret_name`).
     For arms that change, `means` are averages over their horizon, so that this is the regret against the best single
@@ -165,6 +167,9 @@ def realised_regret(result: Counts, label: str) -> np.ndarray:
         check_best_arm(result, "realised_regret")
     if result.comparator is not None and result.comparator.ndim == 3:
         return _of_episodes(result, label, result.comparator) - collected(result, label)
+    if result.comparator is not None and result.comparator.ndim == 2:  # of each round
+        so_far = np.cumsum(result.comparator, axis=1)[:, np.asarray(result.times) - 1]
+        return so_far[:, None, None] - collected(result, label)
     check_known(result, "regret")
     expected = plays_of(result, label).sum(-1) * _benchmark(result)[:, None, None, None]  # t, or up to a run's end
     return expected - collected(result, label)

@@ -36,7 +36,8 @@ class Result:
     provenance: dict[str, Any] = field(default_factory=dict)  # to be read: versions, each policy's class and values
     recorded: dict[str, dict[str, np.ndarray]] = field(default_factory=dict)  # name to label to [c, v, r, time, ..]
     problem: str = "rested"  # what the environment declares (see `base.Environment`)
-    # what regret is measured against, if declared: [scenario], of episodes [scenario, H, S]; else the M largest means
+    # what regret is measured against, if declared: [scenario], or for each round [scenario, horizon], of episodes
+    # [scenario, H, S]; else the M largest means
     comparator: np.ndarray | None = None
     comparator_name: str | None = None
     cost: np.ndarray | None = None  # [scenario, arm], of a play, where all arms pay, played or not

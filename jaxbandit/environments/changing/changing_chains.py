@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, Literal, NamedTuple, get_args, overload
 
 import jax.numpy as jnp
 import numpy as np
@@ -11,8 +11,9 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit import chains, draws
-from jaxbandit.arguments import finite, truth
-from jaxbandit.base import Declares, Feedback, Task, pytree, static
+from jaxbandit.arguments import choice, finite, truth
+from jaxbandit.base import Declares, Feedback, Paid, Task, pytree, static
+from jaxbandit.environments.changing.changing_all_paying import ChangingAllPayingArms, changing_all_paying
 from jaxbandit.environments.changing.segments import Segments, check_horizon, facts, row, segments, starts_of
 from jaxbandit.environments.rested.markov_arms import (
     InitialState,
@@ -121,6 +122,7 @@ class ChangingMarkovArms:
         return jnp.arange(self.reward.shape[0], dtype=jnp.int32)
 
 
+@overload
 def changing_markov(
     breaks: ArrayLike,
     transition: ArrayLike,
@@ -129,7 +131,39 @@ def changing_markov(
     *,
     restless: bool = False,
     horizon: int | None = None,
-) -> ChangingMarkovArms:
+    paid: Literal["played"] = "played",
+) -> ChangingMarkovArms: ...
+
+
+@overload
+def changing_markov(
+    breaks: ArrayLike,
+    transition: ArrayLike,
+    reward: ArrayLike,
+    initial_state: InitialState = 0,
+    *,
+    restless: bool = False,
+    horizon: int | None = None,
+    paid: Literal["all"],
+    passive: ArrayLike | None = None,
+    observed: bool = False,
+    cost: ArrayLike = 0.0,
+) -> ChangingAllPayingArms: ...
+
+
+def changing_markov(
+    breaks: ArrayLike,
+    transition: ArrayLike,
+    reward: ArrayLike,
+    initial_state: InitialState = 0,
+    *,
+    restless: bool = False,
+    horizon: int | None = None,
+    paid: Paid = "played",
+    passive: ArrayLike | None = None,
+    observed: bool = False,
+    cost: ArrayLike = 0.0,
+) -> ChangingMarkovArms | ChangingAllPayingArms:
     """Markov arms whose matrices change at breaks: those of segment b hold in rounds breaks[b-1] <= t < breaks[b].
 
     Args:
@@ -139,7 +173,13 @@ def changing_markov(
       initial_state: every arm's state before the first round: an integer, [K] integers, or the law [K, S] from which it
         is drawn by the run's key; "stationary" is the stationary law of its first matrix.
       restless: whether arms also move in rounds in which they are not played.
-      horizon: the number of rounds, over which `means` averages; None if the last segment has no end.
+      horizon: the number of rounds, over which `means` averages; None if the last segment has no end. With paid="all"
+        it is required.
+      paid: "played", the arms that are played pay; or "all", for restless arms with a budget of plays: every arm pays
+        in every round, and a play changes how it moves (`ChangingAllPayingArms`). The next three are for "all" alone.
+      passive: [B + 1, K, S, S], or [K, S, S] for all segments: the laws of an arm that is not played.
+      observed: whether the player sees the states of all arms in every round.
+      cost: of a play, one number or [K].
 
     Raises:
       ValueError: the argument and what is wrong with it; from `simulate`, for another horizon.
@@ -154,6 +194,15 @@ def changing_markov(
         raise ValueError(f"transition: shape {matrices_of_segments.shape} is not [B + 1, K, S, S]")
     rows = np.stack([_of_segment(number, matrices) for number, matrices in enumerate(matrices_of_segments)])
     starts, horizon = starts_of(breaks, "transition", len(rows), horizon)
+    choice("paid", paid, get_args(Paid))
+    restless, observed = truth("restless", restless), truth("observed", observed)
+    if paid == "all":
+        if not restless:
+            raise ValueError('paid: "all" is for arms that move in every round; give restless=True, too')
+        return changing_all_paying(starts, horizon, rows, reward, passive, initial_state, observed, cost)
+    for name, wanted in (("passive", passive is not None), ("observed", observed), ("cost", np.any(cost))):
+        if wanted:
+            raise ValueError(f'{name}: is for arms that all pay; give paid="all", too, or leave it out')
     rewards = rewards_of(reward, *rows.shape[1:3])
     initial = initial_law(initial_state, rows[0])
     return ChangingMarkovArms(
@@ -163,7 +212,7 @@ def changing_markov(
         initial=initial,
         transition_thresholds=chains.thresholds(rows),
         initial_thresholds=initial_thresholds(initial),
-        restless=truth("restless", restless),
+        restless=restless,
     )
 
 

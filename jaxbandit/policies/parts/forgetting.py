@@ -14,7 +14,7 @@ from jaxbandit import arguments
 from jaxbandit.base import Feedback, Task, described, pytree, static
 from jaxbandit.fast import exchange_row
 from jaxbandit.policies.parts import checks
-from jaxbandit.policies.parts.memory import Sums, Transitions, Visits
+from jaxbandit.policies.parts.memory import Sums
 from jaxbandit.sums import TwoFloats, add_to_each
 
 
@@ -48,7 +48,7 @@ class Discounted:
     def rounds(self) -> ArrayLike:
         return 1 / (1 - self.discount)
 
-    def initial_state(self, kept: Visits | Sums | Transitions) -> Fading:
+    def initial_state(self, kept: Any) -> Fading:
         discount = jnp.asarray(self.discount, float)
         return Fading(kept.scaled(jnp.ones_like(discount)), discount)
 
@@ -86,7 +86,7 @@ class Window:
     def rounds(self) -> int:
         return self.length
 
-    def initial_state(self, kept: Visits | Sums | Transitions) -> Recent | RecentSums:
+    def initial_state(self, kept: Any) -> Recent | RecentSums:
         if isinstance(kept, Sums):
             arms = len(kept.plays)
             return RecentSums(kept, jnp.zeros((self.length, arms), jnp.int8), jnp.zeros((self.length, arms)))
@@ -104,20 +104,20 @@ class Fading(NamedTuple):
       discount: in (0, 1).
     """
 
-    kept: Visits | Sums | Transitions
+    kept: Any
     discount: Array
 
     @property
     def counts(self) -> Array:
-        return self.kept.counts  # type: ignore[union-attr]
+        return self.kept.counts
 
     @property
     def states(self) -> Array:
-        return self.kept.states  # type: ignore[union-attr]
+        return self.kept.states
 
     @property
     def reward(self) -> Array:
-        return self.kept.reward  # type: ignore[union-attr]
+        return self.kept.reward
 
     def counted(self, feedback: Feedback) -> Fading:
         """The state after a round."""
@@ -129,7 +129,7 @@ class Fading(NamedTuple):
 
     def gained_and_missed(self) -> tuple[Array, Array]:
         """The discounted sums [K] of each arm's rewards, and of 1 minus each reward."""
-        return self.kept.gained_and_missed()  # type: ignore[union-attr]
+        return self.kept.gained_and_missed()
 
 
 @described
@@ -139,12 +139,12 @@ class Recent(NamedTuple):
     Counts are integers, so that no rounding errors accumulate.
 
     Fields:
-      kept: the counts of the last `length` rounds.
+      kept: the counts of the last `length` rounds: `Visits`, `Transitions`, or others with the same methods.
       rounds: [length, K], at index (t - 1) mod length what round t added to each arm's counts: 0 for nothing, n + 1
         for one play in the n-th count.
     """
 
-    kept: Visits | Transitions
+    kept: Any
     rounds: Array
 
     @property
@@ -153,7 +153,7 @@ class Recent(NamedTuple):
 
     @property
     def states(self) -> Array:
-        return self.kept.states  # type: ignore[union-attr]
+        return self.kept.states
 
     @property
     def reward(self) -> Array:
@@ -162,10 +162,7 @@ class Recent(NamedTuple):
     def counted(self, feedback: Feedback) -> Recent:
         """The state after a round: the new round is counted, and the round that leaves the window is subtracted."""
         self.kept.check(feedback)
-        counted = feedback.states + 1
-        if isinstance(self.kept, Transitions):
-            counted = counted + feedback.before * self.kept.counts.shape[1]
-        old, rounds = _replaced(self.rounds, feedback, counted)
+        old, rounds = _replaced(self.rounds, feedback.t, self.kept.added(feedback))
         entries = self.kept.counts.shape[1:]
         left = old[:, None] == jnp.arange(1, np.prod(entries) + 1, dtype=old.dtype)[None]
         kept = self.kept.counted(feedback)
@@ -178,7 +175,7 @@ class Recent(NamedTuple):
 
     def gained_and_missed(self) -> tuple[Array, Array]:
         """The sums [K] of each arm's rewards in the window, and of 1 minus each reward."""
-        return self.kept.gained_and_missed()  # type: ignore[union-attr]
+        return self.kept.gained_and_missed()
 
 
 @described
@@ -198,8 +195,9 @@ class RecentSums(NamedTuple):
     def counted(self, feedback: Feedback) -> RecentSums:
         """The state after a round: the new round is counted, and the round that leaves the window is subtracted."""
         self.kept.check(feedback)
-        old, rounds = _replaced(self.rounds, feedback, jnp.ones_like(feedback.arms))
-        paid, rewards = _replaced(self.rewards, feedback, feedback.rewards)
+        none = jnp.zeros_like(self.rewards[0])
+        old, rounds = _replaced(self.rounds, feedback.t, none.astype(jnp.int8).at[feedback.arms].set(1))
+        paid, rewards = _replaced(self.rewards, feedback.t, none.at[feedback.arms].set(feedback.rewards))
         kept = self.kept.counted(feedback)
         plays, sums = kept.plays - old, add_to_each(kept.rewards, -paid)
         # an arm without plays in the window has the sum 0, without rounding errors of earlier rewards
@@ -224,15 +222,14 @@ def check_window(name: str, length: Any, task: Task) -> None:
         raise ValueError(f"{name}: a window of {length:,} rounds is longer than the horizon, {task.horizon:,}")
 
 
-def _replaced(rounds: Array, feedback: Feedback, numbers: Array) -> tuple[Array, Array]:
+def _replaced(rounds: Array, t: Array, new: Array) -> tuple[Array, Array]:
     """The row [K] of the round that leaves the window, and the rows with that of the new round in its place.
 
-    All runs write to the same index, because `feedback.t` is one number for all of them: this is a hundred times as
-    fast as an index for each run.
+    All runs write to the same index, because `t` is one number for all of them: this is a hundred times as fast as an
+    index for each run.
 
     Args:
       rounds: [length, K].
-      numbers: [M], the new entry of each arm played; 0 for the others.
+      new: [K], the entries of round t.
     """
-    new = jnp.zeros_like(rounds[0]).at[feedback.arms].set(numbers.astype(rounds.dtype))
-    return exchange_row(rounds, (feedback.t - 1) % rounds.shape[0], new)
+    return exchange_row(rounds, (t - 1) % rounds.shape[0], new.astype(rounds.dtype))

@@ -75,7 +75,7 @@ class Forgets(Protocol):
     def rounds(self) -> ArrayLike:
         """The effective number of rounds, which confidence levels use as the time."""
 
-    def initial_state(self, kept: Visits | Sums | Transitions) -> Any:
+    def initial_state(self, kept: Any) -> Any:
         """The state before the first round of a memory that holds `kept` and forgets: a `Memory` or `ChainMemory`."""
 
 
@@ -94,6 +94,10 @@ class Visits(NamedTuple):
     def check(self, feedback: Feedback) -> None:
         """Raise ValueError for feedback that these arms cannot give (see `check_feedback`)."""
         check_feedback(feedback, *self.counts.shape)
+
+    def added(self, feedback: Feedback) -> Array:
+        """Which of its counts each arm adds to in this round, [K], from 1; 0 for none."""
+        return jnp.zeros_like(self.counts[:, 0]).at[feedback.arms].set(feedback.states + 1)
 
     def counted(self, feedback: Feedback) -> Visits:
         """The state after a round: each play counted at the state that it moved to."""
@@ -175,6 +179,11 @@ class Transitions(NamedTuple):
     def check(self, feedback: Feedback) -> None:
         """Raise ValueError for feedback that these arms cannot give (see `check_feedback`)."""
         check_feedback(feedback, *self.reward.shape, last=self.states, counts=self.counts)
+
+    def added(self, feedback: Feedback) -> Array:
+        """Which of its counts each arm adds to in this round, [K], from 1; 0 for none."""
+        moves = feedback.states + 1 + feedback.before * self.counts.shape[1]
+        return jnp.zeros_like(self.counts[:, 0, 0]).at[feedback.arms].set(moves)
 
     def counted(self, feedback: Feedback) -> Transitions:
         """The state after a round: each play counted as a departure, and the arm's new state kept."""

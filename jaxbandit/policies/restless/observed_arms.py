@@ -11,15 +11,18 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.arguments import excerpt
+from jaxbandit.arguments import excerpt, has
 from jaxbandit.base import Feedback, Paid, Task, total
 from jaxbandit.fast import computed_once, look_up_each
 from jaxbandit.feedback import check_feedback
+from jaxbandit.members import declares
 from jaxbandit.planning import whittle
 from jaxbandit.policies.parts import checks
-from jaxbandit.policies.parts.knowledge import laws_of
+from jaxbandit.policies.parts.forgetting import Discounted, Fading, Recent, Window
+from jaxbandit.policies.parts.memory import Forgets
 
 MOST_STATES = 8  # more states would make the steps of the index a long program
+SHARE = 10  # episodes of a policy that forgets are at most a tenth of its memory
 
 
 class ObservedMoves(NamedTuple):
@@ -35,17 +38,27 @@ class ObservedMoves(NamedTuple):
     here: Array
     reward: Array
 
+    def check(self, feedback: Feedback) -> None:
+        """Raise ValueError for feedback that these arms cannot give."""
+        shown_by_all(feedback)
+        check_feedback(feedback, *self.reward.shape)
+
+    def added(self, feedback: Feedback) -> Array:
+        """Which of its counts each arm adds to in this round, [K], from 1; 0 for the first state that is seen."""
+        states = self.reward.shape[1]
+        place = (played(feedback, self.reward) * states + self.here) * states + shown_by_all(feedback)
+        return jnp.where(self.here < states, place + 1, 0)
+
     def counted(self, feedback: Feedback) -> ObservedMoves:
         """The moves after a round: one of every arm, played or not, except for the first state that is seen."""
-        arms, states = self.reward.shape
-        if feedback.shown is None:
-            raise ValueError("shown: None; this policy needs the states of all arms: feedback._replace(shown=states)")
-        check_feedback(feedback, arms, states)
-        played = (feedback.arms[:, None] == jnp.arange(arms, dtype=jnp.int32)[None]).any(axis=0)
-        place = (played * states + self.here) * states + feedback.shown
-        place = computed_once(jnp.where(self.here < states, place, -1))
-        moves = place[:, None] == jnp.arange(2 * states**2, dtype=jnp.int32)[None]
-        return ObservedMoves(self.counts + moves.reshape(self.counts.shape), feedback.shown, self.reward)
+        self.check(feedback)
+        entries = jnp.arange(1, 2 * self.reward.shape[1] ** 2 + 1, dtype=jnp.int32)
+        moves = computed_once(self.added(feedback))[:, None] == entries[None]
+        return ObservedMoves(self.counts + moves.reshape(self.counts.shape), shown_by_all(feedback), self.reward)
+
+    def scaled(self, factor: ArrayLike) -> ObservedMoves:
+        """The moves with their weights multiplied by `factor`; counts are floats then."""
+        return self._replace(counts=self.counts * factor)
 
     def left(self) -> Array:
         """The number of moves of each arm from each state, without and with a play, [K, 2, S] int32."""
@@ -67,11 +80,36 @@ class ObservedMoves(NamedTuple):
         return whittle(rows[:, 1], rows[:, 0], earned, kept, discount) - price[:, None]
 
 
-def nothing_seen(reward: Array) -> ObservedMoves:
-    """The moves before the first round, from the rewards of states [K, S]."""
+Seen = ObservedMoves | Recent | Fading  # all moves, or what a memory keeps of them
+
+
+def nothing_seen(reward: Array, memory: Discounted | Window | None = None) -> Any:
+    """What is seen before the first round, from the rewards of states [K, S]; `memory` makes it forget."""
     arms, states = reward.shape
     counts = jnp.zeros((arms, 2, states, states), jnp.int32)
-    return ObservedMoves(counts, jnp.full(arms, states, jnp.int32), reward)
+    moves = ObservedMoves(counts, jnp.full(arms, states, jnp.int32), reward)
+    return moves if memory is None else memory.initial_state(moves)
+
+
+def moves_of(seen: Seen) -> ObservedMoves:
+    """The moves that are remembered."""
+    return seen if isinstance(seen, ObservedMoves) else seen.kept
+
+
+def shown_by_all(feedback: Feedback) -> Array:
+    """The states of all arms after a round, [K].
+
+    Raises:
+      ValueError: the feedback has them of the arms played alone.
+    """
+    if feedback.shown is None:
+        raise ValueError("shown: None; this policy needs the states of all arms: feedback._replace(shown=states)")
+    return feedback.shown
+
+
+def played(feedback: Feedback, reward: Array) -> Array:
+    """Whether each arm was played, [K], of the rewards [K, S]."""
+    return (feedback.arms[:, None] == jnp.arange(len(reward), dtype=jnp.int32)[None]).any(axis=0)
 
 
 def paying(reward: Array, which: Paid) -> Array:
@@ -84,10 +122,11 @@ def paying(reward: Array, which: Paid) -> Array:
     return jnp.stack([reward if which == "all" else jnp.zeros_like(reward), reward], axis=1)
 
 
-def episode(t: ArrayLike) -> tuple[Array, Array]:
+def episode(t: ArrayLike, memory: Forgets | None = None) -> tuple[Array, Array]:
     """The number n of the episode of round t, uint32 from 1, and whether the round begins it.
 
-    Episode n takes n rounds: it begins in round 1 + n (n - 1) / 2.
+    Episode n takes n rounds: it begins in round 1 + n (n - 1) / 2. With a memory of R rounds none is longer than R / 10
+    rounds, rounded up.
 
     >>> [(int(number), bool(begins)) for number, begins in map(episode, (1, 2, 3, 4, 7))]
     [(1, True), (2, True), (2, False), (3, True), (4, True)]
@@ -96,7 +135,13 @@ def episode(t: ArrayLike) -> tuple[Array, Array]:
     number = jnp.floor((1 + jnp.sqrt(1 + 8 * past.astype(float))) / 2).astype(jnp.uint32)  # may be off by one
     number = number - (_before(number) > past)
     number = number + (_before(number + 1) <= past)
-    return number, _before(number) == past
+    begins = _before(number) == past
+    if memory is None:
+        return number, begins
+    longest = jnp.maximum(jnp.ceil(jnp.asarray(memory.rounds, float) / SHARE), 1).astype(jnp.uint32)
+    later = past - _before(longest)  # rounds after the first episode of that length began
+    long = number >= longest
+    return jnp.where(long, longest + later // longest, number), jnp.where(long, later % longest == 0, begins)
 
 
 def _before(number: Array) -> Array:
@@ -129,8 +174,14 @@ def costs_of(policy: type, arms: Any, fields: dict[str, Any]) -> dict[str, Any]:
     """
     if taken := sorted({"cost", "paid"} & set(fields)):
         raise ValueError(f"{taken[0]}: taken from the arms; leave it out, or call {policy.__name__}({taken[0]}=..)")
-    laws = laws_of("arms", arms, "an environment of restless arms", checks.RESTLESS)
-    return {"cost": laws.cost, "paid": laws.paid}
+    has("arms", arms, "an environment of restless arms", "step")
+    kind = declares(arms)
+    if kind.problem not in checks.RESTLESS:
+        raise ValueError(
+            f"arms: an environment of restless arms is needed, and {type(arms).__name__} has the problem "
+            f'"{kind.problem}"'
+        )
+    return {"cost": np.asarray(arms.cost) if kind.paid == "all" else 0.0, "paid": kind.paid}
 
 
 def check_task(policy: Any, task: Task) -> None:
@@ -142,6 +193,9 @@ def check_task(policy: Any, task: Task) -> None:
     if states > MOST_STATES:
         raise ValueError(f"{name} is for arms of up to {MOST_STATES} states, and those of {task.name} have {states}")
     checks.of_arms(policy, "cost", arms)
+    checks.memory(policy, task)
+    if not isinstance(policy.memory, Discounted | Window | None):
+        raise ValueError(f"memory: {name} counts moves of all arms; give None, Discounted(0.99) or Window(500)")
     if policy.paid == "all":
         cost = np.asarray(task.environment.cost)
         if not np.allclose(np.asarray(policy.cost), cost):

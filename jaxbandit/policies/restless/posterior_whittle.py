@@ -9,29 +9,61 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
+from jaxbandit.arguments import excerpt, finite
 from jaxbandit.base import Feedback, Paid, Task, per_arm, pytree, static
 from jaxbandit.policies.parts import checks
+from jaxbandit.policies.parts.forgetting import Discounted, Window
+from jaxbandit.policies.parts.memory import positive
 from jaxbandit.policies.parts.posteriors import dirichlet, of_rows
 from jaxbandit.policies.restless.observed_arms import (
     ObservedMoves,
+    Seen,
     check_task,
     costs_of,
     episode,
+    moves_of,
     nothing_seen,
     planned,
+    played,
+    shown_by_all,
 )
+
+REWARDS = 1  # folded into the key from which the rewards are drawn
+
+
+class PaidRewards(NamedTuple):
+    """What plays paid in each state of each arm.
+
+    Fields:
+      number: [K, S] int32, plays that led to the state.
+      mean: [K, S], of their rewards.
+    """
+
+    number: Array
+    mean: Array
+
+    def after(self, feedback: Feedback) -> PaidRewards:
+        """The rewards after a round."""
+        arms, states = self.mean.shape
+        rewards = jnp.zeros(arms, self.mean.dtype).at[feedback.arms].set(feedback.rewards)
+        here = shown_by_all(feedback)[:, None] == jnp.arange(states, dtype=jnp.int32)[None]
+        new = here & played(feedback, self.mean)[:, None]
+        number = self.number + new
+        return PaidRewards(number, self.mean + jnp.where(new, (rewards[:, None] - self.mean) / positive(number), 0))
 
 
 class Sampled(NamedTuple):
     """State of `PosteriorWhittle`.
 
     Fields:
-      seen: the moves of all arms.
+      seen: the moves of all arms that are remembered.
       indices: [K, S], of the arms drawn for the episode.
+      paid: what plays paid; None if that is known.
     """
 
-    seen: ObservedMoves
+    seen: Seen
     indices: Array
+    paid: PaidRewards | None
 
 
 @pytree
@@ -47,6 +79,11 @@ class PosteriorWhittle:
     is not indexable, the result of `planning.whittle` is used as its indices. In the first round, before any state was
     seen, the score of an arm is the mean of its indices.
 
+    With a memory, only the moves that it keeps are counted, and no episode is longer than a tenth of its rounds: so the
+    policy follows arms whose laws change. With `unknown_rewards` the policy is not told what states pay: in every
+    episode the reward of a state is a draw from the uniform law between these two numbers until a play of the arm led
+    to that state, and from then on the mean of what such plays paid, which is exact where a state pays a fixed reward.
+
     Args:
       cost: of a play, a number or [K], in the environment's order of arms, and as there if all arms pay; it is
         subtracted from the arm's index.
@@ -55,6 +92,8 @@ class PosteriorWhittle:
         drawn arm often leaves a state less than once in a million rounds, and its indices are then inaccurate
         (`planning.whittle`).
       discount: from 0 to below 1; None for the long-run average.
+      memory: None, or `Discounted` or `Window`.
+      unknown_rewards: None, if the rewards of states are known; or the least and the largest possible reward.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a field out of range or not as in the environment, arms that
@@ -73,6 +112,8 @@ class PosteriorWhittle:
     paid: Paid = static("all")
     prior: ArrayLike = per_arm(1.0)
     discount: ArrayLike | None = None
+    memory: Discounted | Window | None = None
+    unknown_rewards: tuple[float, float] | None = static(None)
 
     @classmethod
     def of(cls, arms: Any, **fields: Any) -> PosteriorWhittle:
@@ -98,23 +139,43 @@ class PosteriorWhittle:
         """Raise ValueError for a field that is out of range."""
         if self.discount is not None:
             checks.number(self, "discount", 0, 1, below=True)
+        if self.unknown_rewards is not None:
+            numbers = finite("unknown_rewards", self.unknown_rewards)
+            if numbers.shape != (2,) or not numbers[0] < numbers[1]:
+                least = "the least and the largest possible reward, such as (0, 1), or None"
+                raise ValueError(f"unknown_rewards: {excerpt(self.unknown_rewards)}; give {least}")
 
     def init(self, reward: Array) -> Sampled:
-        reward = jnp.asarray(reward, float)
-        return Sampled(nothing_seen(reward), jnp.zeros_like(reward))
+        reward, paid = jnp.asarray(reward, float), None
+        if self.unknown_rewards is not None:
+            reward = jnp.zeros_like(reward)
+            paid = PaidRewards(jnp.zeros(reward.shape, jnp.int32), reward)
+        return Sampled(nothing_seen(reward, self.memory), jnp.zeros_like(reward), paid)
 
     def scores(self, key: Array, state: Sampled, t: Array) -> tuple[Array, Sampled]:
         """The scores, and the indices of newly drawn arms if the round begins an episode."""
-        known = (state.seen, jax.random.key_data(key))
-        indices = planned(episode(t)[1], lambda _, *known: self.plan(*known), known, state.indices)
-        return state.seen.scores(indices), Sampled(state.seen, indices)
+        moves = moves_of(state.seen)
+        known = (moves, jax.random.key_data(key), state.paid)
+        begins = episode(t, self.memory)[1]
+        indices = planned(begins, lambda _, *known: self.plan(*known), known, state.indices)
+        return moves.scores(indices), state._replace(indices=indices)
 
     def update(self, state: Sampled, feedback: Feedback) -> Sampled:
-        return state._replace(seen=state.seen.counted(feedback))
+        paid = None if state.paid is None else state.paid.after(feedback)
+        return state._replace(seen=state.seen.counted(feedback), paid=paid)
 
-    def plan(self, seen: ObservedMoves, words: Array) -> Array:
+    def plan(self, seen: ObservedMoves, words: Array, paid: PaidRewards | None = None) -> Array:
         """The indices [K, S] of arms drawn from the posterior, by the data [2] uint32 of a random key."""
+        if self.unknown_rewards is not None and paid is not None:
+            seen = seen._replace(reward=self.rewards(paid, words))
         return seen.indices(self.draw(seen, words), self.cost, self.paid, self.discount)
+
+    def rewards(self, paid: PaidRewards, words: Array) -> Array:
+        """What states pay, [K, S]: the mean of what was paid, or a draw where no play has shown it."""
+        low, high = self.unknown_rewards or (0.0, 1.0)
+        key = jax.random.fold_in(jax.random.wrap_key_data(words, impl="threefry2x32"), REWARDS)
+        drawn = jax.random.uniform(key, paid.mean.shape, paid.mean.dtype, low, high)
+        return jnp.where(paid.number > 0, paid.mean, drawn)
 
     def draw(self, seen: ObservedMoves, words: Array) -> Array:
         """Rows [K, 2, S, S] drawn from the posterior."""

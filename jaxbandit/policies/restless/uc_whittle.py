@@ -14,12 +14,15 @@ from jaxbandit.base import Feedback, Paid, Task, per_arm, pytree, static
 from jaxbandit.fast import larger
 from jaxbandit.planning import l1_ball_max
 from jaxbandit.policies.parts import checks
-from jaxbandit.policies.parts.memory import positive, ratio
+from jaxbandit.policies.parts.forgetting import Discounted, Window
+from jaxbandit.policies.parts.memory import ratio
 from jaxbandit.policies.restless.observed_arms import (
     ObservedMoves,
+    Seen,
     check_task,
     costs_of,
     episode,
+    moves_of,
     nothing_seen,
     paying,
     planned,
@@ -33,12 +36,12 @@ class Optimistic(NamedTuple):
     """State of `UCWhittle`.
 
     Fields:
-      seen: the moves of all arms.
+      seen: the moves of all arms that are remembered.
       indices: [K, S], of the optimistic arms of the episode.
       plays: int32, how many arms are played a round; 0 before the first one.
     """
 
-    seen: ObservedMoves
+    seen: Seen
     indices: Array
     plays: Array
 
@@ -56,6 +59,9 @@ class UCWhittle:
     one. Episode n lasts n rounds. In the first round, before any state was seen, the score of an arm is the mean of its
     indices.
 
+    With a memory, only the moves that it keeps are counted, and no episode is longer than a tenth of its rounds: so the
+    policy follows arms whose laws change.
+
     The radius is the source's, which is wide: every row is in the set until N is S log(4 S K n^4 / eta) / 2. Smaller
     scales have no guarantee and often learn faster.
 
@@ -66,6 +72,7 @@ class UCWhittle:
       eta: the failure probability of the source's bound, in (0, 1).
       scale: factor of the radius, at least 0.
       discount: from 0 to 0.999.
+      memory: None, or `Discounted` or `Window`.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a field out of range or not as in the environment, arms that
@@ -73,7 +80,8 @@ class UCWhittle:
 
     Source: Wang, Xu, Taneja and Tambe 2023, and the code that its authors have published, for two states, whose rows
     lie in boxes with this radius. Theirs has episodes of one length, counted by n in the radius as here, and prices
-    that change within them.
+    that change within them. With a window Shisher, Tripathi, Chiang and Brinton 2025 (SW-Whittle; read in the
+    abstract), who also tune its length, by a bandit over lengths, which is not here.
 
     >>> policy = UCWhittle(cost=0.2)
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
@@ -86,6 +94,7 @@ class UCWhittle:
     eta: ArrayLike = 1e-3
     scale: ArrayLike = 1.0
     discount: ArrayLike = 0.9
+    memory: Discounted | Window | None = None
 
     @classmethod
     def of(cls, arms: Any, **fields: Any) -> UCWhittle:
@@ -114,17 +123,18 @@ class UCWhittle:
 
     def init(self, reward: Array) -> Optimistic:
         reward = jnp.asarray(reward, float)
-        return Optimistic(nothing_seen(reward), jnp.zeros_like(reward), jnp.int32(0))
+        return Optimistic(nothing_seen(reward, self.memory), jnp.zeros_like(reward), jnp.int32(0))
 
     def scores(self, key: Array, state: Optimistic, t: Array) -> tuple[Array, Optimistic]:
         """The scores, and the indices of the optimistic arms if the round begins an episode."""
-        number, begins = episode(t)
+        number, begins = episode(t, self.memory)
+        moves = moves_of(state.seen)
 
         def plan(before: Array, seen: ObservedMoves, number: Array, plays: Array) -> Array:
             return self.plan(seen, number, nth_largest(seen.scores(before), plays))
 
-        indices = planned(begins, plan, (state.seen, number, state.plays), state.indices)
-        return state.seen.scores(indices), state._replace(indices=indices)
+        indices = planned(begins, plan, (moves, number, state.plays), state.indices)
+        return moves.scores(indices), state._replace(indices=indices)
 
     def update(self, state: Optimistic, feedback: Feedback) -> Optimistic:
         return state._replace(seen=state.seen.counted(feedback), plays=jnp.int32(feedback.arms.shape[0]))
@@ -138,7 +148,7 @@ class UCWhittle:
         (arms, states), left = seen.reward.shape, seen.left()
         rows = jnp.where((left > 0)[..., None], ratio(seen.counts, left[..., None]), 1 / states)
         level = jnp.log(4.0 * states * arms) + 4 * jnp.log(number.astype(float)) - jnp.log(jnp.asarray(self.eta, float))
-        radius = jnp.asarray(self.scale, float) * jnp.sqrt(2 * states * level / positive(left))
+        radius = jnp.asarray(self.scale, float) * jnp.sqrt(2 * states * level / jnp.maximum(left, 1).astype(float))
         paid, discount = paying(seen.reward, self.paid), jnp.asarray(self.discount, float)
         price = jnp.broadcast_to(price + jnp.asarray(self.cost, float), (arms,))
         best = jax.vmap(jax.vmap(l1_ball_max))

@@ -62,18 +62,28 @@ def numbers_of(where: str, environment: Any) -> dict[str, Any]:
     return {str(name): np.asarray(value).tolist() for name, value in numbers.items()}
 
 
-def comparator_of(scenarios: dict[str, Environment], plays: int) -> np.ndarray | None:
-    """The declared comparators of regret, [C], or [C, H, S] with episodes; None if one is missing."""
-    values = [table for table in map(episode_values, scenarios.values()) if table is not None]
-    if len(values) == len(scenarios):
-        return finite("scenarios: episode_values()", np.stack(values))
+def comparator_of(scenarios: dict[str, Environment], plays: int, horizon: int) -> np.ndarray | None:
+    """The declared comparators of regret; None if one is missing.
+
+    Returns:
+      [C]; [C, horizon] if that of a scenario changes from round to round; [C, H, S] with episodes of H rounds.
+    """
+    tables = [table for table in map(episode_values, scenarios.values()) if table is not None]
+    if len(tables) == len(scenarios):
+        return finite("scenarios: episode_values()", np.stack(tables))
     comparators = {name: members.comparator(environment, plays) for name, environment in scenarios.items()}
-    if None in comparators.values():
+    if any(value is None for value in comparators.values()):
         return None
-    for name, value in comparators.items():
-        if value is not None and not np.isfinite(value):
-            raise ValueError(f"scenarios[{name!r}]: comparator({plays}) is {value}, not a finite number")
-    return np.array(list(comparators.values()))
+    values = {name: np.asarray(value, float) for name, value in comparators.items()}
+    for name, value in values.items():
+        where = f"scenarios[{name!r}]: comparator({plays})"
+        if not np.isfinite(value).all():
+            raise ValueError(f"{where} is {value}, not a finite number")
+        if value.shape not in ((), (horizon,)):
+            raise ValueError(
+                f"{where} has the shape {value.shape}; it is one number, or one for each of {horizon:,} rounds"
+            )
+    return np.stack(np.broadcast_arrays(*values.values()))
 
 
 def comparator_name_of(scenarios: dict[str, Environment], plays: int) -> str | None:

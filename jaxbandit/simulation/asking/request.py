@@ -59,7 +59,7 @@ class Request:
     problem: str  # declared by the environments
     numbers: dict[str, dict[str, Any]]  # name to the environment's declared numbers
     means: np.ndarray  # [C, K] float64
-    comparator: np.ndarray | None  # [C] float64, declared by the environments; [C, H, S] with episodes
+    comparator: np.ndarray | None  # [C] or [C, horizon] float64, declared by the environments; [C, H, S] with episodes
     comparator_name: str | None  # its name, if declared
     cost: np.ndarray | None  # [C, K] float64, of plays if all arms pay; None if only played arms pay
     passive_reward: np.ndarray | None  # [C, K, S] float64, of arms that are not played; None for `reward`
@@ -159,7 +159,7 @@ def check(
         variants={label: len(variants) for label, variants in listed.items()},
         problem=declares(tasks[0].environment).problem if offered is None else SLEEPING,
         numbers={name: numbers_of(f"scenarios[{name!r}]", scenario) for name, scenario in named.items()},
-        comparator=comparator_of(named, plays) if offered is None else None,
+        comparator=comparator_of(named, plays, horizon) if offered is None else None,
         comparator_name=comparator_name_of(named, plays) if offered is None else None,
         cost=cost,
         passive_reward=passive_reward_of(named, reward),
