@@ -181,7 +181,8 @@ DOORS = {
     "divergences": "DISTANCES Distance bernoulli_kl farthest jensen_shannon kl log_p_value squared_hellinger "
     "threshold total_variation",
     "environments": "RestlessFit fit_restless "
-    "AllPayingArms ChangingArms ChangingMarkovArms CollidingArms CostlyArms DecisionProcess EXAMPLE "
+    "AllPayingArms ChangingAllPayingArms ChangingArms ChangingMarkovArms CollidingArms CostlyArms DecisionProcess "
+    "EXAMPLE "
     "FamilyFit Fit FullInformation HiddenArms HiddenFit fit_hidden "
     "IndependentArms InitialState LowerBoundArms MarkovArms RandomWalkArms RestartingArms RestlessArms "
     "as_decision_process bernoulli beta changing_markov colliding costly decision_process exponential "

@@ -38,6 +38,7 @@ choices ChoiceFit Choices ModelRecovery PopulationFit Recovery
 BUILT = "MarkovArms HiddenArms IndependentArms RestartingArms RestlessArms AllPayingArms LowerBoundArms".split()
 BUILT += "CollidingArms CostlyArms DecisionProcess ChangingArms ChangingMarkovArms FullInformation play_round".split()
 BUILT += "RandomWalkArms IndependentSpace PiecewiseSpace PriorSpace RestlessSpace ThreeStateSpace TwoStateSpace".split()
+BUILT += ["ChangingAllPayingArms"]
 PARTS = "policies.memory"
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from jax import Array
 from numpy.typing import ArrayLike
 
+from jaxbandit.arguments import finite
 from jaxbandit.base import Declares, Feedback, Task, pytree, stack
 from jaxbandit.environments.changing.segments import Segments, check_horizon, facts, row, segments
 from jaxbandit.environments.rested.markov_arms import InitialState
@@ -142,7 +143,7 @@ def changing_all_paying(
         raise ValueError('horizon: missing with paid="all"; give the number of rounds, over which regret is measured')
     if passive is None:
         raise ValueError('passive: missing with paid="all", so that a play would change nothing; give it, too')
-    waiting = np.asarray(passive, float)
+    waiting = finite("passive", passive)
     if waiting.shape not in (transition.shape, transition.shape[1:]):
         raise ValueError(
             f"passive: shape {waiting.shape} is not that of `transition`, {transition.shape}, nor of one segment"

@@ -127,9 +127,14 @@ def one_play(policy: Any, task: Task) -> None:
         raise ValueError(f"{type(policy).__name__} plays one arm a round, and plays is {task.plays}; use plays=1")
 
 
-def plays(policy: Any, task: Task) -> None:
-    """Raise ValueError for another number of plays a round than the field `plays`, if that is not None."""
-    if policy.plays is not None and arguments.integer("plays", policy.plays, 1, LARGEST_INTEGER) != task.plays:
+def plays(policy: Any, task: Task, needed: bool = False) -> None:
+    """Raise ValueError for another number of plays a round than the field `plays`.
+
+    If that is None, any number will do, unless one is `needed`.
+    """
+    if policy.plays is None and not needed:
+        return
+    if arguments.integer("plays", policy.plays, 1, LARGEST_INTEGER) != task.plays:
         raise ValueError(f"plays: the policy is for {policy.plays} plays a round, and {task.plays} are asked for")
 
 

@@ -95,7 +95,7 @@ class LPUpdate:
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, ("observed",))
-        checks.plays(self, task)
+        checks.plays(self, task, needed=True)
         check_made_for(self, task)
         integer("steps", self.steps, 1, MOST_STEPS)
         arms, states = task.reward.shape
@@ -104,7 +104,10 @@ class LPUpdate:
                 f"LPUpdate: plans for up to {MOST_STATES} states, and the arms of {task.name} have {states}"
             )
         kinds = as_floats("kinds", self.kinds)
-        number = len(as_floats("values", self.values))
+        values = as_floats("values", self.values)
+        if values.ndim != 2:
+            raise ValueError(f"values: shape {values.shape} is not [G, S], a row for each kind of arms")
+        number = len(values)
         if kinds.shape != (arms,) or not np.isin(kinds, np.arange(number)).all():
             raise ValueError(f"kinds: are not [K] = ({arms},) integers from 0 to {number - 1}, the kinds of `values`")
         for name in ("transition", "passive"):

@@ -96,7 +96,7 @@ class TwoSet:
 
     def validate(self, task: Task) -> None:
         checks.suits(self, task, ("observed",))
-        checks.plays(self, task)
+        checks.plays(self, task, needed=True)
         arms, states = task.reward.shape
         checks.table(self, "chances", (states,), 0, 1)
         checks.laws(self, "shares", (states,))
