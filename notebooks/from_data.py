@@ -29,7 +29,7 @@ import numpy as np
 
 import jaxbandit
 from jaxbandit import metrics, plotting
-from jaxbandit.environments import EXAMPLE, fit
+from jaxbandit.environments import EXAMPLE, fit, fit_hidden
 
 jaxbandit.use_all_cores()  # runs are divided among them
 
@@ -177,6 +177,23 @@ print(items.means().round(4))
 shares = trials.counts.sum(1) / trials.counts.sum((1, 2))[:, None]
 choices = jaxbandit.markov(np.repeat(shares[:, None], 2, axis=1), trials.reward)
 print(choices.means().round(3))
+
+# %% [markdown]
+# ## Hidden states
+#
+# Where a reward is a noisy sign of a state that nobody sees, transitions between rewards say little. `fit_hidden` fits
+# hidden states, and how many of them: here a machine that is slow to change, and shows the wrong sign in a tenth of the
+# rounds, beside a coin.
+
+# %%
+random = np.random.default_rng(0)
+state = np.cumsum(random.random(2000) < 0.03) % 2  # good and bad for some 30 rounds at a time
+machine = np.where(random.random(2000) < 0.1, 1 - state, state)
+coin = (random.random(2000) < 0.45).astype(int)
+unseen = fit_hidden({"machine": machine, "coin": coin}, (0, 1), states=(1, 2), starts=3)
+print(unseen)
+print("the machine shows 1 in its two states with", unseen.emission[0, :, 1].round(2))
+print("standard errors", unseen.emission_standard_errors[0, :, 1].round(3))
 
 # %% [markdown]
 # ## Simulate what was fitted

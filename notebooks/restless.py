@@ -108,5 +108,45 @@ gain = metrics.summary(0.5 - metrics.regret(result, "myopic")[0, 0, :, -1] / hor
 print(f"{gain.mean:.4f} a round ({gain.low:.4f} to {gain.high:.4f})")
 
 # %% [markdown]
+# ## All arms pay, and plays are a budget
+#
+# In operations research every arm pays in every round, and a play changes how an arm moves. Whittle's index is then
+# the usual rule, and a good one; but on some arms it keeps a gap to the best there could be, however many arms there
+# are. These swing together; LP-update makes a plan for the next rounds in each round, and steers against it.
+
+# %%
+swinging = jaxbandit.atlas["swinging"]
+plays = swinging.plays
+rules = {
+    "Whittle": jaxbandit.Whittle.of(swinging.arms),
+    "LP-update": jaxbandit.LPUpdate.of(swinging.arms, plays, steps=5),
+    "myopic": jaxbandit.Myopic.of(swinging.arms),
+}
+swung = jaxbandit.simulate(swinging.arms, rules, runs=20, horizon=500, plays=plays)
+bound = swinging.arms.relaxation(plays).value
+for label in rules:
+    lost = metrics.summary(metrics.regret(swung, label)[0, 0, :, -1] / 500 / bound)
+    print(f"{label:10s} loses {lost.mean:.1%} of the bound ({lost.low:.1%} to {lost.high:.1%})")
+
+# %% [markdown]
+# Whoever has to learn how arms move, and whose arms change, should forget. Half of these arms are worth a call and
+# half are not, and twice they change places:
+
+# %%
+eager, idle = [[0.3, 0.7], [0.1, 0.9]], [[0.6, 0.4], [0.4, 0.6]]
+unvisited = [[0.9, 0.1], [0.7, 0.3]]
+now, then = [eager, eager, idle, idle], [idle, idle, eager, eager]
+options = {"restless": True, "paid": "all", "observed": True, "horizon": 1500, "passive": [unvisited] * 4}
+swapping = environments.changing_markov([501, 1001], [now, then, now], (0, 1), **options)
+players = {
+    "PosteriorWhittle, all rounds": jaxbandit.PosteriorWhittle.of(swapping),
+    "PosteriorWhittle, last 150": jaxbandit.PosteriorWhittle.of(swapping, memory=jaxbandit.Window(150)),
+    "Whittle, of the first laws": jaxbandit.Whittle.of(swapping.segment(0)),
+}
+forgot = jaxbandit.simulate(swapping, players, runs=50, horizon=1500, plays=2)
+plotting.plot_regret(forgot).set_xscale("linear")
+
+# %% [markdown]
 # `python -m experiments.restless` plays all scenarios of the paper so, and says from when on RCA and DSEE have less
-# regret than each other policy; `python -m experiments.hidden` hides the states behind noise.
+# regret than each other policy; `python -m experiments.hidden` hides the states behind noise; `python -m
+# experiments.budget` has many more arms that all pay.
