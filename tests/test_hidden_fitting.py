@@ -168,7 +168,7 @@ def log_likelihood(numbers, first, symbols):
 
 def test_standard_errors_are_those_of_the_second_differences():
     """By differences of the likelihood in the probabilities themselves; the derivatives are by exponents."""
-    symbols = drawn(np.random.default_rng(7), *TWO, 400)
+    symbols = drawn(np.random.default_rng(7), *TWO, 1500)
     fitted = fit_hidden([symbols, symbols[::-1]], (0, 1), states=2, starts=3, held_out=0)
     rows, shows = fitted.transition[0], fitted.emission[0]
     at = np.array([rows[0, 1], rows[1, 0], shows[0, 1], shows[1, 1]])
@@ -222,14 +222,14 @@ def test_intervals_cover_the_truth():
 def test_no_standard_error_at_an_edge():
     """A state that never shows symbol 1; and one state, whose errors are those of independent symbols."""
     random = np.random.default_rng(3)
-    sure = drawn(random, [[0.9, 0.1], [0.2, 0.8]], [[1.0, 0.0], [0.3, 0.7]], 500)
+    sure = drawn(random, [[0.9, 0.1], [0.2, 0.8]], [[1.0, 0.0], [0.3, 0.7]], 1500)
     fitted = fit_hidden([sure, sure[::-1]], (0, 1), states=2, starts=3, held_out=0)
     assert np.isnan(fitted.emission_standard_errors[0, 0]).all() and np.isfinite(fitted.standard_errors[0]).all()
-    independent = [random.integers(0, 2, 400), random.integers(0, 2, 400)]
+    independent = [random.integers(0, 2, 1500), random.integers(0, 2, 1500)]
     fitted = fit_hidden(independent, (0, 1), states=1, held_out=0)
     assert np.isnan(fitted.standard_errors).all() and fitted.standard_errors.shape == (2, 2, 2)
     share = np.mean(independent[0])
-    error = np.sqrt(share * (1 - share) / 400)
+    error = np.sqrt(share * (1 - share) / 1500)
     np.testing.assert_allclose(fitted.emission_standard_errors[0], error, rtol=1e-6)
     np.testing.assert_allclose(fitted.means_standard_errors[0], error, rtol=1e-6)
 
