@@ -92,6 +92,11 @@ def per_arm(default: Any = dataclasses.MISSING, *, numbers: bool = False, last: 
     return dataclasses.field(default=default, metadata={"per_arm": kind})
 
 
+def is_plain(value: Any) -> bool:
+    """Whether a value's text identifies it."""
+    return value is None or isinstance(value, str | int | float) or (type(value) is tuple and all(map(is_plain, value)))
+
+
 def in_order(thing: T, order: jax.Array | np.ndarray) -> T:
     """A thing for arms that stand in another order, in which place i holds the arm `order[i]`, [K] int32. Traced.
 

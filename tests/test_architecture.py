@@ -85,7 +85,7 @@ BELOW = {
     for room, _, files in (
         line.partition(":")
         for line in """\
-fast: extremes slow_paths target random_bits jaxprs elementary comparisons batching on_demand compilation
+fast: extremes slow_paths target random_bits jaxprs elementary comparisons batching on_demand kept_programs compilation
 indices: index_arguments elimination beta_priors posterior_layers posterior_tables beta_rows start value \
 subsidy relaxed record_rounds mixture
 decision_processes: evaluation best discounting reaching
@@ -100,8 +100,8 @@ named_problems: named_arms look_up budgets changing processes entries
 families: independent tilting two_state table of_chains
 plotting: ticks common curves settings live_plays stopping_curves
 results: display file named_axes result
-simulation: chance delayed uneven_delays offered_arms dynamic_regret stopping rounds asking telling plan tiles \
-progress regrouping chunks loop
+simulation: chance delayed uneven_delays offered_arms dynamic_regret stopping rounds asking telling plan \
+device_arrays tiles progress regrouping chunks loop
 simulation/asking: user_code tracing recording contracts declared request
 simulation/telling: free_memory fingerprint
 environments: rested independent restless_bandits changing processes spending
@@ -129,7 +129,7 @@ OFFERED = {
     "confidence": {"bernoulli.SOLVERS", "bernoulli.exponential_excess", "bernoulli.shortfall"},
     "environments/rested": {"columns"},
     "families": {"tilting"},
-    "fast": {"jaxprs.constants", "jaxprs.primitives"},
+    "fast": {"jaxprs.constants", "jaxprs.primitives", "kept_programs"},
     "indices": {"posterior_layers", "posterior_tables", "relaxed", "subsidy.whittle_of"},
     "live": {"choice_laws", "real_arms"},
     "metrics": {

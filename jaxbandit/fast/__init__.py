@@ -17,6 +17,7 @@ rounds take longer, a `SlowPathWarning` says so, once in a process:
 | that the rule of a `jax.custom_batching.custom_vmap` stands in its equation's `rule`, wrapped once | `batching`, `on_demand` | IMED-MC with three states three times as fast or more | `where_needed` goes through `jax.vmap`, which computes every entry |
 | that a program marked so compiles | `compilation.Compiled` | as above | whatever error XLA raises for the marked program, the program without marks is tried |
 | that a call reuses what `lower(...).compile()` has compiled before | `compilation.Compiled.ahead` | policies are compiled side by side | each is compiled again at its call, one after the other |
+| `jax.experimental.serialize_executable`, the settings in `jax.config.values`, and what JAX tells its listeners of programs from its own cache | `kept_programs` | the second process with JAXBANDIT_CACHE neither traces nor compiles: TV-KL-UCB with eight states begins in a fifth of the time | programs are traced again, and compiled or read from JAX's cache |
 | the compiler options `xla_cpu_prefer_vector_width` and `xla_cpu_experimental_ynn_fusion_type` | `compilation.known_options` | AVX-512: a tenth; reductions outside of a library that XLA calls: `Blocks` 3.5 times, 100 arms 1.1 times as fast | a small program is compiled with each of them first; one that XLA rejects is left out; the second without a warning, as an XLA that does not know it has no such library |
 | float32 as IEEE bits | `elementary` | KL-UCB 1.2 times as fast | cannot go away |
 
@@ -42,12 +43,12 @@ Some choices that are made for speed cannot be separated from what they compute.
 | runs cut into tiles and blocks that stay in a cache, an axis of size 1 removed | `simulation.plan`, `simulation.tiles` | one program for all runs |
 | the library's own code traced once in a process | `simulation.asking.tracing` | tracing at every call |
 
-Others may take what is listed here, and `simulation` also takes `jaxprs.constants` and `jaxprs.primitives`.
+Others may take what is listed here, and `simulation` also takes `jaxprs.constants`, `jaxprs.primitives` and `kept_programs`.
 """  # noqa: E501
 
 from jaxbandit.fast.batching import over_runs
 from jaxbandit.fast.comparisons import add_one, computed_once, exchange_row, look_up, look_up_each
-from jaxbandit.fast.compilation import Compiled, use_cache
+from jaxbandit.fast.compilation import Compiled, Kept, use_cache
 from jaxbandit.fast.elementary import cosine_and_sine, exponential, log, log_and_excess, log_of_sum, polynomial
 from jaxbandit.fast.extremes import larger, smaller
 from jaxbandit.fast.on_demand import read_own, where_needed
@@ -57,6 +58,7 @@ from jaxbandit.fast.slow_paths import PLAIN, SlowPathWarning
 __all__ = [
     "PLAIN",
     "Compiled",
+    "Kept",
     "SlowPathWarning",
     "add_one",
     "computed_once",

@@ -8,12 +8,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import jax
 import jax.numpy as jnp
 from jax import Array
 
+from jaxbandit.fast import kept_programs
 from jaxbandit.fast.jaxprs import CALLS, ELEMENTWISE, primitives
 from jaxbandit.fast.slow_paths import PLAIN, slow_path
 from jaxbandit.fast.target import traced_for
@@ -48,6 +50,20 @@ def use_cache() -> None:
         jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
 
 
+class Kept(NamedTuple):
+    """How a program is kept in a file.
+
+    Fields:
+      name: all that it depends on besides the types and shapes of its arguments.
+      results: a tree of the structure of its results.
+      devices: that it runs on.
+    """
+
+    name: str
+    results: Any
+    devices: tuple[Any, ...]
+
+
 class Compiled:
     """`jax.jit(program(body), donate_argnums=donated)`; on a CPU with the body as one function where XLA allows it.
 
@@ -62,8 +78,8 @@ class Compiled:
 
     def __init__(self, body: Callable[..., Any], program: Callable[..., Any], donated: int, on_cpu: bool) -> None:
         body = traced_for(on_cpu, body)
-        options = known_options() if on_cpu and not PLAIN else None
-        jit = partial(jax.jit, donate_argnums=donated, compiler_options=options)
+        self.options = known_options() if on_cpu and not PLAIN else None
+        jit = partial(jax.jit, donate_argnums=donated, compiler_options=self.options)
         self.parts = jit(program(body))
         self.whole = self.parts if PLAIN or not on_cpu else jit(program(in_one_piece(body)))
         self.rejected: set[Any] = set()
@@ -72,6 +88,8 @@ class Compiled:
     def __call__(self, *arguments: Any) -> Any:
         """The result of the whole, or of the parts if XLA cannot compile the whole for these types and shapes."""
         kind = _kind(arguments)
+        if (program := _READ.get(self, {}).get(kind)) is not None:
+            return program(*arguments)
         if kind not in self.rejected:
             try:
                 return self.whole(*arguments)
@@ -86,23 +104,52 @@ class Compiled:
             return played
         return self.parts(*arguments)
 
-    def ahead(self, *arguments: Any) -> Callable[[], None]:
+    def ahead(self, *arguments: Any, kept: Kept | None = None) -> Callable[[], None]:
         """Trace and lower for arguments like these; the function returned compiles, so that a later call need not.
 
         XLA compiles without Python's lock, so several such functions may run in threads, side by side.
+
+        Args:
+          kept: under which name a program is kept in a file, from which it is then read; None if it is not.
         """
         kind = _kind(arguments)
         if (Compiled.forgotten, kind) in self.lowered or kind in self.rejected:
             return lambda: None
         Compiled.forgotten += make_room()
+        name = "" if kept is None or kept_programs.folder() is None else kept_programs.key(kept.name, str(kind))
+        if name and self._read(kept_programs.read("name", name), kind, arguments, kept):
+            return lambda: None
         lowered = self.whole.lower(*arguments)
         self.lowered.add((Compiled.forgotten, kind))
+        text = kept_programs.key(lowered.as_text(), str(self.options), of_source=False) if name else ""
+        if name and self._read(text, kind, arguments, kept):  # another version of the package made the same program
+            kept_programs.write("name", name, text)
+            return lambda: None
 
         def compile() -> None:
             with suppress(jax.errors.JaxRuntimeError):  # the call meets the same refusal and deals with it
-                lowered.compile()
+                if not name:
+                    lowered.compile()
+                elif (payload := kept_programs.compiled(lowered)) is not None:
+                    kept_programs.write("program", text, payload)
+                    kept_programs.write("name", name, text)
 
         return compile
+
+    def _read(self, text: str | None, kind: Any, arguments: Any, kept: Kept | None) -> bool:
+        """Whether the program of this text is kept in a file, from which calls then take it."""
+        payload = kept_programs.read("program", text) if text and kept is not None else None
+        if payload is None or kept is None:
+            return False
+        program = kept_programs.loaded(payload, arguments, kept.results, kept.devices)
+        if program is None:
+            return False
+        _READ.setdefault(self, {})[kind] = program
+        self.lowered.add((Compiled.forgotten, kind))
+        return True
+
+
+_READ: WeakKeyDictionary[Compiled, dict[Any, Callable[..., Any]]] = WeakKeyDictionary()  # from files, by `_kind`
 
 
 def make_room() -> bool:
@@ -121,6 +168,7 @@ def make_room() -> bool:
     except (OSError, ValueError):  # not Linux
         return False
     if number > FULL * most:
+        _READ.clear()
         jax.clear_caches()
         gc.collect()
         return True

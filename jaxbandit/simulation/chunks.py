@@ -9,10 +9,11 @@ import numpy as np
 
 from jaxbandit.simulation.asking.request import Request
 from jaxbandit.simulation.asking.tracing import VISITS
+from jaxbandit.simulation.device_arrays import to_host
 from jaxbandit.simulation.plan import Plan
 from jaxbandit.simulation.progress import Programs
 from jaxbandit.simulation.regrouping import FIRST, GROWTH
-from jaxbandit.simulation.tiles import Tile, to_host
+from jaxbandit.simulation.tiles import Tile
 from jaxbandit.sums import TwoFloats
 
 

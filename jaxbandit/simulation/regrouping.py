@@ -9,7 +9,8 @@ from __future__ import annotations
 import jax
 import numpy as np
 
-from jaxbandit.simulation.tiles import Tile, to_host
+from jaxbandit.simulation.device_arrays import to_host
+from jaxbandit.simulation.tiles import Tile
 
 FIRST = 64  # rounds of the first chunk
 GROWTH = 4  # a chunk is at most a quarter of the rounds before it, or the first one

@@ -11,15 +11,15 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
-from jax.experimental import multihost_utils
-from jax.sharding import Mesh, NamedSharding
+from jax.sharding import Mesh
 from jax.sharding import PartitionSpec as P
 
-from jaxbandit.fast import Compiled
+from jaxbandit.fast import Compiled, Kept
 from jaxbandit.results.result import Result
 from jaxbandit.simulation.asking.request import Request
 from jaxbandit.simulation.asking.tracing import reading
 from jaxbandit.simulation.chance import RunKeys, keys_of_scenarios
+from jaxbandit.simulation.device_arrays import last_by_runs, of_usual_type, put, to_host
 from jaxbandit.simulation.plan import Plan
 from jaxbandit.simulation.rounds import Carry, initial_carry, play_chunk
 from jaxbandit.simulation.stopping import Stopped
@@ -70,7 +70,7 @@ def _program(chunk: ProgramKey) -> Compiled:
             return body(environment, policy, keys, carry, first, *rest)
 
         def program(environment: Any, policy: Any, keys: RunKeys, carry: Carry, *rest: Array) -> Any:
-            divided = jax.tree.map(_last_by_runs, keys), jax.tree.map(_last_by_runs, carry)
+            divided = jax.tree.map(last_by_runs, keys), jax.tree.map(last_by_runs, carry)
             return jax.shard_map(
                 part,
                 mesh=mesh,
@@ -145,11 +145,6 @@ def _looks_for_nan(request: Request, label: str) -> bool:
     return not request.traced.policies[label].fixed
 
 
-def _last_by_runs(leaf: Any) -> P:
-    """The sharding that divides the leaf's last axis among the devices."""
-    return P(*[None] * (leaf.ndim - 1), "runs")
-
-
 class Tile:
     """Some of the runs, on all devices: their keys, and the carry of every policy.
 
@@ -163,7 +158,7 @@ class Tile:
         self.columns = dict.fromkeys(request.policies, columns)  # the run of each place; after the last run, nobody's
         self.keys = dict.fromkeys(request.policies, self._keys_of(columns))
         self.environment, self.policies = (
-            _put(plan.mesh, jax.tree.map(_of_usual_type, part), divided=False)
+            put(plan.mesh, jax.tree.map(of_usual_type, part), divided=False)
             for part in (request.environment, request.players)
         )
         self.carries = {}
@@ -186,7 +181,7 @@ class Tile:
         return keys
 
     def _on_devices(self, tree: Any) -> Any:
-        return _put(self.plan.mesh, tree, divided=True)
+        return put(self.plan.mesh, tree, divided=True)
 
     def place(self, label: str, columns: np.ndarray, carry: Carry) -> None:
         """Let these runs be those of a policy in this tile; `carry` is on the host."""
@@ -209,7 +204,8 @@ class Tile:
     def compile(self, label: str) -> Callable[[], None]:
         """Trace and lower the program of a policy now; the function returned compiles it, in any thread."""
         with reading(self.request.traced.code(label)):
-            return self._program(label).ahead(*self._arguments(label, 1, 1, []))
+            arguments = self._arguments(label, 1, 1, [])
+            return self._program(label).ahead(*arguments, kept=self._kept(label, arguments))
 
     def play(self, label: str, first: int, length: int, times: np.ndarray) -> tuple[Array, dict[str, Array]]:
         """Start a chunk on the devices; return the visits and the other records, perhaps not yet computed.
@@ -228,8 +224,22 @@ class Tile:
         return None if rounds is None else to_host(rounds)[..., self.columns[label] < self.request.runs]
 
     def _program(self, label: str) -> Compiled:
+        return _program(self._key(label))
+
+    def _kept(self, label: str, arguments: Any) -> Kept | None:
+        """How the program of a policy is kept in a file; None unless all of its code is the package's."""
+        traced, chunk = self.request.traced, self._key(label)
+        names = traced.environment.name, traced.policies[label].name
+        if not all(names) or traced.recorders[label] or chunk.mesh.devices.flat[0].platform != "cpu":
+            return None
+        numbers = [(name, value) for name, value in vars(chunk).items() if name not in ("mesh", "recorders")]
+        devices = tuple(self.plan.mesh.devices.flat)
+        text = repr((names, numbers, [device.id for device in devices]))
+        return Kept(text, (arguments[3], 0, self.request.shapes[label]), devices)
+
+    def _key(self, label: str) -> ProgramKey:
         request, plan = self.request, self.plan
-        chunk = ProgramKey(
+        return ProgramKey(
             mesh=plan.mesh,
             scenarios=len(request.scenarios),
             variants=request.variants[label],
@@ -245,49 +255,12 @@ class Tile:
             independent=request.random_numbers == "independent",
             recorders=request.recorders[label],
         )
-        return _program(chunk)
 
     def _arguments(self, label: str, first: int, length: int, times: Any) -> tuple[Any, ...]:
         due = np.zeros(self.plan.slots + 1, np.int32)  # the last zero stands for the rest of the chunk
         due[: len(times)] = times
         leading = self.environment, self.policies[label], self.keys[label], self.carries[label]
         return *leading, np.int32(first), due, np.int32(length)
-
-
-def _of_usual_type(leaf: Any) -> np.ndarray:
-    """The leaf in the default type of JAX, converted by NumPy, because JAX would compile a program for it."""
-    return np.asarray(leaf, jax.dtypes.canonicalize_dtype(np.asarray(leaf).dtype))
-
-
-def _put(mesh: Mesh, tree: Any, divided: bool) -> Any:
-    """The tree on all devices of the mesh: divided along the runs, or whole on each.
-
-    Where the mesh has devices of several processes, each process holds the whole tree and passes its own devices
-    their part.
-    """
-    leaves, structure = jax.tree.flatten(tree)
-    shardings = [NamedSharding(mesh, _last_by_runs(leaf) if divided else P()) for leaf in leaves]
-    if all(sharding.is_fully_addressable for sharding in shardings):
-        return jax.tree.unflatten(structure, jax.device_put(leaves, shardings))
-    return jax.tree.unflatten(structure, list(map(_put_from_host, leaves, shardings)))
-
-
-def _put_from_host(leaf: Any, sharding: NamedSharding) -> Any:
-    """`_put` for a mesh with devices of several processes; keys travel as their uint32 words, which NumPy can hold."""
-    if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
-        bits = jax.random.key_data(leaf)
-        spec = P(*sharding.spec, *[None] * (bits.ndim - leaf.ndim))
-        whole = _put_from_host(bits, NamedSharding(sharding.mesh, spec))
-        return jax.random.wrap_key_data(whole, impl=jax.random.key_impl(leaf))
-    whole = np.asarray(leaf)
-    return jax.make_array_from_callback(whole.shape, sharding, lambda part: whole[part])
-
-
-def to_host(values: Array) -> np.ndarray:
-    """The values on this host, including those on other processes' devices."""
-    if values.is_fully_addressable:
-        return np.asarray(values)
-    return np.asarray(multihost_utils.process_allgather(values, tiled=True))
 
 
 def gather(tiles: list[Tile], label: str) -> list[np.ndarray]:

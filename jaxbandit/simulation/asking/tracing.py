@@ -19,8 +19,9 @@ import jax.numpy as jnp
 
 from jaxbandit import members
 from jaxbandit.base import Feedback, Shows
+from jaxbandit.fast import kept_programs
 from jaxbandit.members import declares, means_now
-from jaxbandit.simulation.asking.user_code import MethodError, call, method, trusted
+from jaxbandit.simulation.asking.user_code import MethodError, call, method, told_by_text, trusted
 from jaxbandit.simulation.dynamic_regret import DYNAMIC, EXTERNAL, no_regret, records_of
 from jaxbandit.sums import TwoFloats
 
@@ -36,6 +37,7 @@ class Program(NamedTuple):
     hash: str
     shapes: Any  # of a policy's state, or of a recorder's result; `EnvironmentShapes` of an environment
     fixed: bool  # whether its code cannot change within the process
+    name: str = ""  # under which it is kept in a file; empty if it is not
 
 
 class EnvironmentShapes(NamedTuple):
@@ -122,7 +124,17 @@ def _of(program: Callable[..., Program], where: str, thing: Any, *rest: Any) -> 
 
 @lru_cache(maxsize=1000)
 def _once(program: Callable[..., Program], structure: Any, leaves: tuple[Any, ...], rest: Any) -> Program:
-    return program(jax.tree.unflatten(structure, leaves), *rest)
+    thing = jax.tree.unflatten(structure, leaves)
+    if kept_programs.folder() is None or not (told_by_text(thing) and all(map(told_by_text, rest))):
+        return program(thing, *rest)
+    kind = f"{type(thing).__module__}.{type(thing).__qualname__}"
+    name = kept_programs.key(program.__name__, kind, str(structure), leaves, rest)
+    kept = kept_programs.read("trace", name)
+    if isinstance(kept, Program):
+        return kept
+    traced = program(thing, *rest)._replace(name=name)
+    kept_programs.write("trace", name, traced)
+    return traced
 
 
 def _environment(environment: Any, size: Size) -> Program:

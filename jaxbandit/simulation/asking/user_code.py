@@ -20,6 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandit.fast.jaxprs import constants, primitives
+from jaxbandit.pytrees import is_plain
 
 _TRUSTED = ("jaxbandit", "optax")  # packages whose code does not change within a process
 CALLBACKS = frozenset(["pure_callback", "io_callback"])
@@ -114,6 +115,24 @@ def trusted(thing: Any) -> bool:
     functions = [getattr(member, "fget", member) for _, member in named]  # what dataclasses add differs by version
     replaced = any(callable(each) and not _is_named_so(getattr(each, "__module__", None)) for each in functions)
     return not replaced and all(trusted(getattr(thing, field.name)) for field in fields)
+
+
+def told_by_text(thing: Any) -> bool:
+    """Whether the text of a thing, in which arrays stand as shapes, tells it from all others in every process.
+
+    >>> import jaxbandit
+    >>> told_by_text(jaxbandit.KLUCB(memory=jaxbandit.Window(3))), told_by_text(jaxbandit.Uniform), told_by_text(print)
+    (True, False, False)
+    """
+    if thing is None or isinstance(thing, str | int | float | np.dtype | jax.ShapeDtypeStruct):
+        return True
+    if isinstance(thing, list | tuple):
+        return all(map(told_by_text, thing))
+    if not dataclasses.is_dataclass(thing) or isinstance(thing, type):
+        return False
+    statics = [getattr(thing, field.name) for field in dataclasses.fields(thing) if field.metadata.get("static")]
+    others = [getattr(thing, field.name) for field in dataclasses.fields(thing) if not field.metadata.get("static")]
+    return all(map(is_plain, statics)) and all(map(told_by_text, others))
 
 
 def _is_of_a_package(thing: Any) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 
 from jaxbandit.delays import Delays
 from jaxbandit.fast import PLAIN
+from jaxbandit.pytrees import is_plain
 from jaxbandit.simulation.asking.request import Request
 from jaxbandit.simulation.offered_arms import in_words as offered_in_words
 from jaxbandit.simulation.uneven_delays import in_words
@@ -150,11 +151,6 @@ def statics(thing: Any, prefix: str = "") -> dict[str, Any]:
         else:
             fields |= statics(value, f"{name}.")
     return fields
-
-
-def is_plain(value: Any) -> bool:
-    """Whether a value's text identifies it."""
-    return value is None or isinstance(value, str | int | float) or (type(value) is tuple and all(map(is_plain, value)))
 
 
 def programs(request: Request) -> dict[str, dict[str, str]]:
