@@ -41,8 +41,9 @@ def use_cache() -> None:
     """Keep compiled programs in the folder that the environment variable JAXBANDIT_CACHE names.
 
     Without that variable, JAX's own settings stand. The package calls this function when it is imported. Programs of
-    any size and compilation time are kept, so that the same experiment starts at once the next time. JAX trusts the
-    folder's files as it trusts code, so nobody else should be able to write there.
+    any size and compilation time are kept, so that the same experiment starts at once the next time, and those of the
+    library's own code are not even traced again (`kept_programs`). The folder's files are trusted as code is, so nobody
+    else should be able to write there.
     """
     if folder := os.environ.get("JAXBANDIT_CACHE"):
         jax.config.update("jax_compilation_cache_dir", folder)
