@@ -124,7 +124,7 @@ def test_what_is_not_the_librarys_own_is_not_kept(tmp_path, monkeypatch):
 
     arms = jaxbandit.bernoulli([0.5, 0.4])
     jaxbandit.simulate(arms, {"m": Mine()}, runs=2, horizon=7, progress=False)
-    kinds = [path.name.partition("-")[0] for path in (tmp_path / "by_name").iterdir()]
+    kinds = [path.name.partition("-")[0] for path in (tmp_path / "by_name").glob("*")]
     assert "program" not in kinds and "name" not in kinds
     assert told_by_text((1, "a", None, 0.5, jax.ShapeDtypeStruct((2,), jnp.float32), np.dtype("float32")))
     for thing in (print, lambda: 0, {1}, jaxbandit.UCB1, np.zeros(2)):
