@@ -13,7 +13,6 @@ import os
 import pickle
 import platform
 import sys
-import tempfile
 import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -85,9 +84,12 @@ def write(kind: str, name: str, thing: Any) -> None:
     with suppress(OSError, pickle.PicklingError, AttributeError, TypeError, NotImplementedError):
         data = zlib.compress(pickle.dumps(thing), 1)
         place.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=place, delete=False) as file:
-            file.write(data)
-        os.replace(file.name, place / f"{kind}-{name}")
+        unfinished = place / f"unfinished-{os.getpid()}-{get_ident()}"
+        try:
+            unfinished.write_bytes(data)
+            unfinished.replace(place / f"{kind}-{name}")
+        finally:
+            unfinished.unlink(missing_ok=True)  # where the disk is full
 
 
 def loaded(payload: bytes, arguments: Any, results: Any, devices: Sequence[Any]) -> Callable[..., Any] | None:
