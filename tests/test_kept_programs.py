@@ -22,28 +22,30 @@ ARMS = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55])
 SIZES = {"runs": 5, "horizon": 300, "times": [100, 300], "chunk": 100}
 ROOT = Path(__file__).parents[1]
 PLAY = """
-import json, sys
-import jax, numpy as np
+import json
 import jaxbandit
 from jaxbandit import KLUCB, TVKLUCB, Uniform, Window
-
-jax.config.update("jax_enable_x64", False)
-seen = {"traced": 0, "compiled": 0, "read": 0}
-jax.monitoring.register_event_duration_secs_listener(
-    lambda event, seconds, **_: seen.update(compiled=seen["compiled"] + ("backend_compile" in event))
-)
-jax.monitoring.register_event_listener(
-    lambda event, **_: seen.update(read=seen["read"] + event.endswith("compilation_cache/cache_hits"))
-)
+from jaxbandit.fast import kept_programs
 from jaxbandit.simulation.asking import user_code
-plays_of = lambda result: {label: visits[:, :, :, -1].tolist() for label, visits in result.visits.items()}
-traced = user_code.traced_text
-user_code.traced_text = lambda *given: (seen.update(traced=seen["traced"] + 1), traced(*given))[1]
+
+seen = {"traced_text": 0, "compiled": 0, "loaded": 0}
+
+def counted(place, name):
+    function = getattr(place, name)
+    def counting(*given):
+        seen[name] += 1
+        return function(*given)
+    setattr(place, name, counting)
+
+counted(user_code, "traced_text")
+counted(kept_programs, "compiled")
+counted(kept_programs, "loaded")
 arms = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55])
 policies = {"TV": [TVKLUCB(scale=s) for s in SCALES], "W": KLUCB(memory=Window(LENGTH)), "U": Uniform()}
 sizes = {"runs": 5, "horizon": 300, "times": [100, 300], "chunk": 100, "progress": False}
 result = jaxbandit.simulate(arms, policies, **sizes)
-print(json.dumps({"plays": plays_of(result), "fingerprint": result.fingerprint, **seen}))
+plays = {label: visits[:, :, :, -1].tolist() for label, visits in result.visits.items()}
+print(json.dumps({"plays": plays, "fingerprint": result.fingerprint, **seen}))
 """
 
 
@@ -72,12 +74,13 @@ def test_the_next_process_plays_the_same_from_files(tmp_path):
     here, first, second = play_here(), play(tmp_path), play(tmp_path)
     assert plays_of(here) == first["plays"] == second["plays"]
     assert here.fingerprint == first["fingerprint"] == second["fingerprint"]
-    assert first["traced"] > 5 and second["traced"] == 0
-    assert second["compiled"] < first["compiled"] - 2  # the three policies' programs; JAX's small ones are its own
+    assert (first["traced_text"] > 5, first["compiled"], first["loaded"]) == (True, 3, 0)
+    assert (second["traced_text"], second["compiled"], second["loaded"]) == (0, 0, 3)
     files = sorted((tmp_path / "by_name").iterdir())
     assert {path.name.partition("-")[0] for path in files} == {"trace", "name", "program"}
     here, third = play_here((0.25, 2.0), 30), play(tmp_path, (0.25, 2.0), 30)
-    assert 0 < third["traced"] < first["traced"]  # of the one policy whose field differs
+    assert 0 < third["traced_text"] < first["traced_text"]  # of the one policy whose field differs
+    assert (third["compiled"], third["loaded"]) == (1, 2)
     assert third["plays"] == plays_of(here) != first["plays"] and third["fingerprint"] == here.fingerprint
     for number, path in enumerate(sorted((tmp_path / "by_name").iterdir())):
         path.write_bytes([b"", b"nonsense", zlib.compress(pickle.dumps("another"))][number % 3])
