@@ -129,8 +129,8 @@ for label in rules:
     print(f"{label:10s} loses {lost.mean:.1%} of the bound ({lost.low:.1%} to {lost.high:.1%})")
 
 # %% [markdown]
-# Whoever has to learn how arms move, and whose arms change, should forget. Half of these arms are worth a call and
-# half are not, and twice they change places:
+# A policy that learns how arms move should forget old moves if the arms change. A play is worth much on two of these
+# arms and little on the other two, and twice they change places:
 
 # %%
 eager, idle = [[0.3, 0.7], [0.1, 0.9]], [[0.6, 0.4], [0.4, 0.6]]

@@ -16,7 +16,7 @@ import pytest
 import jaxbandit
 from jaxbandit import KLUCB, TVKLUCB, Uniform, Window
 from jaxbandit.fast import kept_programs
-from jaxbandit.simulation.asking.user_code import told_by_text
+from jaxbandit.simulation.asking.user_code import identified_by_text
 
 ARMS = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55])
 SIZES = {"runs": 5, "horizon": 300, "times": [100, 300], "chunk": 100}
@@ -129,9 +129,9 @@ def test_what_is_not_the_librarys_own_is_not_kept(tmp_path, monkeypatch):
     jaxbandit.simulate(arms, {"m": Mine()}, runs=2, horizon=7, progress=False)
     kinds = [path.name.partition("-")[0] for path in (tmp_path / "by_name").glob("*")]
     assert "program" not in kinds and "name" not in kinds
-    assert told_by_text((1, "a", None, 0.5, jax.ShapeDtypeStruct((2,), jnp.float32), np.dtype("float32")))
+    assert identified_by_text((1, "a", None, 0.5, jax.ShapeDtypeStruct((2,), jnp.float32), np.dtype("float32")))
     for thing in (print, lambda: 0, {1}, jaxbandit.UCB1, np.zeros(2)):
-        assert not told_by_text((thing,))
+        assert not identified_by_text((thing,))
 
 
 def test_nothing_is_kept_for_those_who_do_not_ask(tmp_path, monkeypatch):

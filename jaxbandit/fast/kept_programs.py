@@ -2,8 +2,8 @@
 
 JAX's own cache is looked up by the traced program, and tracing takes longer than all else in a process whose programs
 are in that cache. So programs of the library's own code are also looked up by what they are made from: the source of
-the package, versions, settings, the processor, and the names and numbers that their maker gives. Like JAX, this room
-trusts the folder's files as code.
+the package, versions, settings, the processor, and the names and numbers on which the caller says that they depend.
+Like JAX's cache, this one trusts the folder's files as code.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def loaded(payload: bytes, arguments: Any, results: Any, devices: Sequence[Any])
 
 
 def compiled(lowered: Any) -> bytes | None:
-    """Compile a program, and return its bytes; None for one from JAX's own cache, whose bytes are not whole."""
+    """Compile a program, and return its bytes; None for one from JAX's own cache, which cannot be serialised again."""
     _listen()
     _hits.discard(get_ident())
     program = lowered.compile()

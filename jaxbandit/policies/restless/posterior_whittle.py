@@ -80,7 +80,7 @@ class PosteriorWhittle:
     seen, the score of an arm is the mean of its indices.
 
     With a memory, only the moves that it keeps are counted, and no episode is longer than a tenth of its rounds: so the
-    policy follows arms whose laws change. With `unknown_rewards` the policy is not told what states pay: in every
+    policy follows arms whose laws change. With `unknown_rewards` the policy learns what states pay, too: in every
     episode the reward of a state is a draw from the uniform law between these two numbers until a play of the arm led
     to that state, and from then on the mean of what such plays paid, which is exact where a state pays a fixed reward.
 

@@ -21,7 +21,7 @@ from jaxbandit import members
 from jaxbandit.base import Feedback, Shows
 from jaxbandit.fast import kept_programs
 from jaxbandit.members import declares, means_now
-from jaxbandit.simulation.asking.user_code import MethodError, call, method, told_by_text, trusted
+from jaxbandit.simulation.asking.user_code import MethodError, call, identified_by_text, method, trusted
 from jaxbandit.simulation.dynamic_regret import DYNAMIC, EXTERNAL, no_regret, records_of
 from jaxbandit.sums import TwoFloats
 
@@ -125,7 +125,7 @@ def _of(program: Callable[..., Program], where: str, thing: Any, *rest: Any) -> 
 @lru_cache(maxsize=1000)
 def _once(program: Callable[..., Program], structure: Any, leaves: tuple[Any, ...], rest: Any) -> Program:
     thing = jax.tree.unflatten(structure, leaves)
-    if kept_programs.folder() is None or not (told_by_text(thing) and all(map(told_by_text, rest))):
+    if kept_programs.folder() is None or not (identified_by_text(thing) and all(map(identified_by_text, rest))):
         return program(thing, *rest)
     kind = f"{type(thing).__module__}.{type(thing).__qualname__}"
     name = kept_programs.key(program.__name__, kind, str(structure), leaves, rest)

@@ -117,22 +117,22 @@ def trusted(thing: Any) -> bool:
     return not replaced and all(trusted(getattr(thing, field.name)) for field in fields)
 
 
-def told_by_text(thing: Any) -> bool:
+def identified_by_text(thing: Any) -> bool:
     """Whether the text of a thing, in which arrays stand as shapes, tells it from all others in every process.
 
     >>> import jaxbandit
-    >>> told_by_text(jaxbandit.KLUCB(memory=jaxbandit.Window(3))), told_by_text(jaxbandit.Uniform), told_by_text(print)
-    (True, False, False)
+    >>> [identified_by_text(thing) for thing in (jaxbandit.KLUCB(memory=jaxbandit.Window(3)), jaxbandit.Uniform, print)]
+    [True, False, False]
     """
     if thing is None or isinstance(thing, str | int | float | np.dtype | jax.ShapeDtypeStruct):
         return True
     if isinstance(thing, list | tuple):
-        return all(map(told_by_text, thing))
+        return all(map(identified_by_text, thing))
     if not dataclasses.is_dataclass(thing) or isinstance(thing, type):
         return False
     statics = [getattr(thing, field.name) for field in dataclasses.fields(thing) if field.metadata.get("static")]
     others = [getattr(thing, field.name) for field in dataclasses.fields(thing) if not field.metadata.get("static")]
-    return all(map(is_plain, statics)) and all(map(told_by_text, others))
+    return all(map(is_plain, statics)) and all(map(identified_by_text, others))
 
 
 def _is_of_a_package(thing: Any) -> bool:
