@@ -113,7 +113,7 @@ def test_verdicts_on_hidden_arms_are_shares_of_runs_and_plays(monkeypatch):
 
 
 def test_symbols_that_are_fitted_have_the_law_of_their_arms():
-    """How often each symbol follows each other one: eight means within 5 standard errors, missed once in 100,000 times."""
+    """How often each symbol follows each other: eight means within 5 standard errors, missed once in 100,000 times."""
     for kind in hidden_learned.KINDS.values():
         symbols = hidden_learned.symbols_of(kind, 200, 400, seed=1)
         expected = kind.arms().symbol_transition()[0]
