@@ -1,4 +1,4 @@
-"""Hidden states that are learned: does it help to know of them, and how much data tells their number?
+"""Hidden states that are learned: does it help to model them, and how much data tells their number?
 
 Plays the atlas's hidden arms by `HiddenThompson`, which learns chains and errors, by policies that take symbols for
 states, and by the myopic rule that knows chains and errors. Then fits hidden arms of four kinds, with one to three
@@ -186,9 +186,9 @@ def draw(results: dict[str, Result], rows: list[Row], settings: Settings) -> Fig
     left.set_ylim(bottom=-1)
     frameless(left, f"{settings.runs:,} runs of {settings.horizon:,} rounds, 95 % intervals", ylabel="pseudo-regret")
     left.legend(fontsize="small")
+    symbols = numbers_in(settings.lengths, "--lengths", LEAST)
     for number, name in enumerate(KINDS):
-        mine = [row for row in rows if row["kind"] == name]
-        symbols, style = numbers_in(settings.lengths, "--lengths", LEAST), curve_style(number)
+        mine, style = [row for row in rows if row["kind"] == name], curve_style(number)
         right.plot(symbols, [row["right by BIC"] for row in mine], **style | {"linestyle": "-", "label": name})
         right.plot(symbols, [row["right by what is held out"] for row in mine], **style | {"linestyle": ":"})
     right.set_xscale("log")

@@ -15,7 +15,7 @@ import pytest
 
 import jaxbandit
 from jaxbandit import KLUCB, TVKLUCB, Uniform, Window
-from jaxbandit.fast import kept_programs
+from jaxbandit.fast import kept_programs, slow_paths
 from jaxbandit.simulation.asking.user_code import identified_by_text
 
 ARMS = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55])
@@ -32,9 +32,9 @@ seen = {"traced_text": 0, "compiled": 0, "loaded": 0}
 
 def counted(place, name):
     function = getattr(place, name)
-    def counting(*given):
+    def counting(*arguments):
         seen[name] += 1
-        return function(*given)
+        return function(*arguments)
     setattr(place, name, counting)
 
 counted(user_code, "traced_text")
@@ -144,7 +144,9 @@ def test_nothing_is_kept_for_those_who_do_not_ask(tmp_path, monkeypatch):
     kept_programs.write("trace", "x", [1])
     assert kept_programs.read("trace", "x") == [1]
     monkeypatch.setenv("JAXBANDIT_CACHE", str(tmp_path / "new" / "by_name" / "trace-x"))  # a file, so not a folder
-    kept_programs.write("trace", "y", 1)
+    monkeypatch.setattr(slow_paths, "_WARNED", set())
+    with pytest.warns(jaxbandit.fast.SlowPathWarning, match="the next process: .* as nothing can be kept in .*trace-x"):
+        kept_programs.write("trace", "y", 1)
     assert kept_programs.read("trace", "y") is None
 
 

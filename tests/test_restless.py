@@ -224,6 +224,20 @@ def test_a_declared_comparator_is_what_regret_is_measured_against(tmp_path):
         simulate(of_kind(SCENARIO, comparator=lambda self, plays: np.nan), **asked)
 
 
+def test_a_comparator_may_have_a_number_for_each_round():
+    rounds = np.arange(1, 31) / 30
+    asked = {"policies": {"u": Uniform()}, "runs": 4, "horizon": 30, "times": [10, 30], "plays": 2}
+    plain, result = (
+        simulate(arms, **asked) for arms in (SCENARIO, of_kind(SCENARIO, comparator=lambda self, plays: plays * rounds))
+    )
+    more = 2 * np.cumsum(rounds)[[9, 29]] - np.array([10, 30]) * np.sort(SCENARIO.means())[-2:].sum()
+    for metric in (metrics.pseudo_regret, metrics.realised_regret):
+        np.testing.assert_allclose(metric(result, "u") - metric(plain, "u"), np.broadcast_to(more, (1, 1, 4, 2)))
+    words = r"scenarios\['scenario'\]: comparator\(2\) has the shape \(29,\); it is one number, or one for each of 30"
+    with pytest.raises(ValueError, match=words):
+        simulate(of_kind(SCENARIO, comparator=lambda self, plays: rounds[1:]), **asked)
+
+
 # who refuses them
 
 

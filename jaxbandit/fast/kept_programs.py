@@ -24,7 +24,7 @@ from typing import Any
 
 import jax
 
-from jaxbandit.fast.slow_paths import PLAIN
+from jaxbandit.fast.slow_paths import PLAIN, slow_path
 
 PACKAGE = Path(__file__).parents[1]
 HIT = "/jax/compilation_cache/cache_hits"  # what JAX tells its listeners of a program that it read from its own cache
@@ -77,12 +77,18 @@ def read(kind: str, name: str) -> Any:
 
 
 def write(kind: str, name: str, thing: Any) -> None:
-    """Keep a thing under this name, as far as it can be pickled and the folder written; never half a file."""
+    """Keep a thing under this name, if it can be pickled; never half a file.
+
+    A folder that cannot be written is worth a `SlowPathWarning`.
+    """
     place = folder()
     if place is None:
         return
-    with suppress(OSError, pickle.PicklingError, AttributeError, TypeError, NotImplementedError):
+    try:
         data = zlib.compress(pickle.dumps(thing), 1)
+    except (pickle.PicklingError, AttributeError, TypeError):  # what Python raises of functions without a name
+        return
+    try:
         place.mkdir(parents=True, exist_ok=True)
         unfinished = place / f"unfinished-{os.getpid()}-{get_ident()}"
         try:
@@ -90,6 +96,8 @@ def write(kind: str, name: str, thing: Any) -> None:
             unfinished.replace(place / f"{kind}-{name}")
         finally:
             unfinished.unlink(missing_ok=True)  # where the disk is full
+    except OSError as error:
+        slow_path("the next process", f"nothing can be kept in {place}", error)
 
 
 def loaded(payload: bytes, arguments: Any, results: Any, devices: Sequence[Any]) -> Callable[..., Any] | None:

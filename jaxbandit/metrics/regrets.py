@@ -131,7 +131,7 @@ def pseudo_regret(result: Counts, label: str) -> np.ndarray:
     check_label(result, label)
     check_best_arm(result, "pseudo_regret")
     if result.comparator is not None and result.comparator.ndim == 2:
-        raise ValueError("result: its comparator changes from round to round; use realised_regret")
+        return _of_rounds(result) - np.einsum("cvrtk,ck->cvrt", plays_of(result, label), result.means)
     gaps = _benchmark(result)[:, None] - result.means
     return np.einsum("cvrtk,ck->cvrt", plays_of(result, label), gaps)
 
@@ -167,9 +167,8 @@ def realised_regret(result: Counts, label: str) -> np.ndarray:
         check_best_arm(result, "realised_regret")
     if result.comparator is not None and result.comparator.ndim == 3:
         return _of_episodes(result, label, result.comparator) - collected(result, label)
-    if result.comparator is not None and result.comparator.ndim == 2:  # of each round
-        so_far = np.cumsum(result.comparator, axis=1)[:, np.asarray(result.times) - 1]
-        return so_far[:, None, None] - collected(result, label)
+    if result.comparator is not None and result.comparator.ndim == 2:
+        return _of_rounds(result) - collected(result, label)
     check_known(result, "regret")
     expected = plays_of(result, label).sum(-1) * _benchmark(result)[:, None, None, None]  # t, or up to a run's end
     return expected - collected(result, label)
@@ -285,6 +284,11 @@ def _of_episodes(result: Counts, label: str, values: np.ndarray) -> np.ndarray:
     played = result.times % values.shape[1]  # rounds of the unfinished episode
     rest = values[np.arange(len(values))[:, None, None, None], played, state]
     return np.einsum("cvrts,cs->cvrt", starts, values[:, 0]) - np.where(played > 0, rest, 0)
+
+
+def _of_rounds(result: Counts) -> np.ndarray:
+    """The comparator of each round, [scenario, horizon], added up to the recorded rounds: [c, 1, 1, t]."""
+    return np.cumsum(np.asarray(result.comparator), axis=1)[:, None, None, np.asarray(result.times) - 1]
 
 
 def _benchmark(result: Counts) -> np.ndarray:

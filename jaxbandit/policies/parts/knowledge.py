@@ -25,11 +25,17 @@ def laws_of(name: str, arms: Any, what: str, problems: tuple[Problem, ...]) -> K
       problems: the problems for which the policy's formula holds.
     """
     has(name, arms, what, "known")
-    laws, kind = members.known(arms), declares(arms).problem
-    if laws is None or kind not in problems:
-        fault = "does not tell its laws (known)" if laws is None else f'has the problem "{kind}"'
-        raise ValueError(f"{name}: {what} is needed, and {type(arms).__name__} {fault}")
+    laws = members.known(arms)
+    if laws is None:
+        raise ValueError(f"{name}: {what} is needed, and {type(arms).__name__} does not tell its laws (known)")
+    check_problem(name, arms, what, problems)
     return laws
+
+
+def check_problem(name: str, arms: Any, what: str, problems: tuple[Problem, ...]) -> None:
+    """Raise ValueError for an environment of another problem; the arguments are those of `laws_of`."""
+    if (kind := declares(arms).problem) not in problems:
+        raise ValueError(f'{name}: {what} is needed, and {type(arms).__name__} has the problem "{kind}"')
 
 
 def made_for(policy: T, laws: KnownArms, *irrelevant: str) -> T:

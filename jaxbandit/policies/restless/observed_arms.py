@@ -19,6 +19,7 @@ from jaxbandit.members import declares
 from jaxbandit.planning import whittle
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.forgetting import Discounted, Fading, Recent, Window
+from jaxbandit.policies.parts.knowledge import check_problem
 from jaxbandit.policies.parts.memory import Forgets
 
 MOST_STATES = 8  # more states would make the steps of the index a long program
@@ -174,14 +175,11 @@ def costs_of(policy: type, arms: Any, fields: dict[str, Any]) -> dict[str, Any]:
     """
     if taken := sorted({"cost", "paid"} & set(fields)):
         raise ValueError(f"{taken[0]}: taken from the arms; leave it out, or call {policy.__name__}({taken[0]}=..)")
-    has("arms", arms, "an environment of restless arms", "step")
-    kind = declares(arms)
-    if kind.problem not in checks.RESTLESS:
-        raise ValueError(
-            f"arms: an environment of restless arms is needed, and {type(arms).__name__} has the problem "
-            f'"{kind.problem}"'
-        )
-    return {"cost": np.asarray(arms.cost) if kind.paid == "all" else 0.0, "paid": kind.paid}
+    what = "an environment of restless arms"
+    has("arms", arms, what, "step")
+    check_problem("arms", arms, what, checks.RESTLESS)
+    paid = declares(arms).paid
+    return {"cost": np.asarray(arms.cost) if paid == "all" else 0.0, "paid": paid}
 
 
 def check_task(policy: Any, task: Task) -> None:
