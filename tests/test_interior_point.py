@@ -105,7 +105,7 @@ def test_a_step_is_newtons(kind):
         step = jax.jit(interior_point.step)
         lengths = []
         for _ in range(6):
-            after = step(point, counts, paid, jnp.asarray(0.1), push)
+            after, _ = step(point, counts, paid, jnp.asarray(0.1), push, jnp.ones(cases, bool))
             for case in range(cases):
                 box = (None, None) if high is None else (high[case], 0.1)
                 inputs = (counts[..., case].T, paid[:, case], mean[case], *box, None if push is None else push[case])

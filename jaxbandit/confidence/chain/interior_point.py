@@ -22,6 +22,7 @@ of states that are nearly always left for one other state would drown in roundin
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import NamedTuple
 
 import jax
@@ -75,8 +76,12 @@ def staying(row: Row, like: Array) -> Row:
     return jnp.broadcast_to(here[:, None] == here[None], (states, *like.shape))
 
 
-def step(point: Point, target: Row, paid: Array, barrier: Array, push: Array | None) -> Point:
+def step(
+    point: Point, target: Row, paid: Array, barrier: Array, push: Array | None, moving: Array
+) -> tuple[Point, Array]:
     """One Newton step, shortened so that all q, slacks and multipliers of the box stay positive.
+
+    Its second result [...] is the largest relative change of a q or a slack; inf where the step could not be computed.
 
     All unknowns but the relative values are eliminated within each row, so that one system of S equations is left.
 
@@ -86,6 +91,7 @@ def step(point: Point, target: Row, paid: Array, barrier: Array, push: Array | N
       paid: r, [S, ...].
       barrier: the value that the products of the box's multipliers with the distances to its sides are to have.
       push: None where the mean is given; else m is free, and `push` is the derivative of the objective by m.
+      moving: [...] bool, False for those that are to stay where they are.
     """
     rows: list[Array] = [point.q, point.slack, point.drift, target]  # type: ignore[list-item]  # never lists here
     (q, slack, drift, goal), (y, total, u, m, moment, lack, box) = rows, point[3:]
@@ -132,12 +138,11 @@ def step(point: Point, target: Row, paid: Array, barrier: Array, push: Array | N
         dabove = barrier / sides[1] - box.above * (1 - du / sides[1])
         for ratio in (-du / sides[0], du / sides[1], -dbelow / box.below, -dabove / box.above):
             loss = larger(loss, ratio)
-    largest_loss = loss[0]
-    for s in range(1, len(u)):
-        largest_loss = larger(largest_loss, loss[s])
+    largest_loss = reduce(larger, loss)
     length = smaller(_SHORTENED / larger(largest_loss, TINY), 1.0)
     # a sum is finite only where all its terms are
-    sound = jnp.isfinite(length + dm + sum(du[s] + dy[0][s] for s in range(len(u))))
+    computed = jnp.isfinite(length + dm + sum(du[s] + dy[0][s] for s in range(len(u))))
+    sound = computed & moving
     length = jnp.where(sound, length, 0)[None]
 
     def kept(change: Array) -> Array:
@@ -149,7 +154,7 @@ def step(point: Point, target: Row, paid: Array, barrier: Array, push: Array | N
     dy_kept = kept(dy[0])
     # the equations are linear but for the products weight v and q v, so a step of this length changes their residuals
     # by exactly what stands below; computed anew they would be differences of much larger numbers
-    return Point(
+    moved = Point(
         q=larger(q + along * kept(dq), least * q),
         slack=larger(slack + along * kept(dslack), least * slack),
         drift=(1 - along) * drift - along * along * dy_kept[None] * kept(dv),
@@ -163,6 +168,7 @@ def step(point: Point, target: Row, paid: Array, barrier: Array, push: Array | N
         if box is None
         else box._replace(below=box.below + length * kept(dbelow), above=box.above + length * kept(dabove)),
     )
+    return moved, jnp.where(computed, largest_loss, jnp.inf)
 
 
 def _changes(

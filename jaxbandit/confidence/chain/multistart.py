@@ -13,6 +13,8 @@ each row. It is never below the least J, wherever the search has arrived, and it
 
 from __future__ import annotations
 
+from typing import Any
+
 import jax
 import jax.numpy as jnp
 from jax import Array
@@ -21,8 +23,8 @@ from jaxbandit.base import total
 from jaxbandit.confidence.chain.interior_point import Point, ahead, step
 from jaxbandit.confidence.chain.interior_point_three_states import Matrix, PointOfThree, step_of_three
 from jaxbandit.confidence.chain.row_divergence_three_states import divergence, log_and_rest
-from jaxbandit.confidence.chain.starting_points import PRIOR, goals, starting_point
-from jaxbandit.confidence.row.arithmetic import MOST_LISTED, Row, alone, beside, dot, each
+from jaxbandit.confidence.chain.starting_points import MOST_GOALS, PRIOR, next_goal, starting_point
+from jaxbandit.confidence.row.arithmetic import MOST_LISTED, Row, alone, beside, dot, each, some
 from jaxbandit.fast import larger, smaller
 
 STEPS_OF_THREE, STEPS = 24, 40
@@ -30,6 +32,9 @@ INFINITE = 1e30  # in place of an infinite J, where no chain is good enough
 _LAST_PRIOR = 1e-6  # transitions of each kind that was never seen, in the last steps
 _TIE = 1e-4  # slope of a term in the mean, by which the largest mean of several likeliest chains is chosen
 _LAST = 3  # steps at the end without the transitions that were added to those seen
+# A search has arrived when a step takes no more than this part of any q or slack, as the error of J is of the order of
+# its square; but not in the first steps, in which what was added to the transitions seen becomes small.
+_ARRIVED, _FIRST = 1e-7, 8
 
 
 def _rows(counts: Array, listed: bool) -> Row:
@@ -54,18 +59,24 @@ def least(
     `steps` are made where there are three states and no gap, else `STEPS`.
     """
 
-    # one search after the other, by one compiled program
-    def searched(goal: Array) -> tuple[Array, Array, Array]:
-        return _from_one(counts, reward, mean, goal, gap, steps)
+    # one search after the other, by one compiled program, for as many as there are goals
+    def unfinished(carry: tuple[Any, ...]) -> Array:
+        more: Array = carry[1]
+        return more
 
-    most, ratio, slope = jax.lax.map(searched, goals(reward, mean))
-    best, least, steepness = most[0], ratio[0], slope[0]
-    for start in range(1, len(most)):
-        better = most[start] < best
-        best, least, steepness = (
-            jnp.where(better, new[start], old) for new, old in ((most, best), (ratio, least), (slope, steepness))
-        )
-    return least, steepness
+    def searched(carry: tuple[Any, ...]) -> tuple[Any, ...]:
+        number, _, goal, best, ratio, slope = carry
+        most, *others = _from_one(counts, reward, mean, goal, gap, steps)
+        better = most < best
+        ratio, slope = (jnp.where(better, new, old) for new, old in zip(others, (ratio, slope), strict=True))
+        following, more = next_goal(reward, mean, goal)
+        return number + 1, some(more) & (number + 1 < MOST_GOALS), following, smaller(most, best), ratio, slope
+
+    infinite = jnp.full_like(mean, jnp.inf)
+    begin = jnp.zeros((), jnp.int32), jnp.ones((), bool), jnp.broadcast_to(jnp.max(reward, -1), mean.shape)
+    start: tuple[Any, ...] = (*begin, infinite, infinite, infinite)
+    ratio, slope = jax.lax.while_loop(unfinished, searched, start)[-2:]
+    return ratio, slope
 
 
 def _from_one(
@@ -101,16 +112,22 @@ def _local_maximum(
         return _local_maximum_of_three(n, paid, start, extra, steps)
     push = jnp.full_like(goal, _TIE) if mean is None else None
 
-    def again(i: Array, carry: tuple[Point, Array]) -> tuple[Point, Array]:
-        point, share = carry
-        seen = jnp.where(i < STEPS - _LAST, share, 0)
+    def unfinished(carry: tuple[Any, ...]) -> Array:
+        number, moving = carry[:2]
+        return (number < STEPS) & some(moving)
+
+    def again(carry: tuple[Any, ...]) -> tuple[Any, ...]:
+        number, moving, point, share = carry
+        seen = jnp.where(number < STEPS - _LAST, share, 0)
         # what was added shrinks tenfold a step; moves that were never seen keep a little of it, as a barrier at 0
         target = each(lambda a, b: jnp.where(a > 0, a + seen * b, larger(share * b, _LAST_PRIOR)), n, extra)
         barrier = larger(PRIOR * share, _LAST_PRIOR)
-        return step(point, target, paid, barrier, push), share * 0.1
+        point, change = step(point, target, paid, barrier, push, moving)
+        return number + 1, moving & ~((number >= _FIRST) & (change < _ARRIVED)), point, share * 0.1
 
-    share = jnp.ones((), goal.dtype)
-    return jax.lax.fori_loop(0, STEPS, again, (start, share))[0]
+    begin: tuple[Any, ...] = jnp.zeros((), jnp.int32), jnp.ones(goal.shape, bool), start, jnp.ones((), goal.dtype)
+    point: Point = jax.lax.while_loop(unfinished, again, begin)[2]
+    return point
 
 
 def _local_maximum_of_three(n: Row, paid: Array, start: Point, extra: Row, steps: int) -> Point:

@@ -2,7 +2,7 @@
 
 Where two or more states pay more than the mean there can be several local minima: one in which the arm goes to the best
 paid state more often than was seen, one in which it goes to the second best, and so on. So there is one starting point
-for each of these states (`goals`).
+for each of these states, at most `MOST_GOALS`.
 """
 
 from __future__ import annotations
@@ -22,16 +22,14 @@ from jaxbandit.fast import larger, smaller
 PRIOR = 0.5  # transitions of each kind that was never seen
 _LEAST_PRIOR = 1e-7
 _CORRECTIONS = 2  # of the number of transitions that are added
-_MOST_GOALS = 3
+MOST_GOALS = 3
 
 
-def goals(reward: Array, mean: Array) -> Array:
-    """The rewards [starts, ...] of the states that the searches move to: the best ones that pay more than the mean."""
-    rewards = [jnp.broadcast_to(jnp.max(reward, -1), mean.shape)]
-    for _ in range(min(reward.shape[-1] - 1, _MOST_GOALS) - 1):
-        below = jnp.max(jnp.where(reward < rewards[-1][..., None], reward, -jnp.inf), -1)
-        rewards.append(jnp.where(below > mean, below, rewards[0]))
-    return jnp.stack(rewards)
+def next_goal(reward: Array, mean: Array, goal: Array) -> tuple[Array, Array]:
+    """The best reward below `goal` that exceeds the mean, or `goal` if there is none; and whether there is one."""
+    below = jnp.max(jnp.where(reward < goal[..., None], reward, -jnp.inf), -1)
+    more = below > mean
+    return jnp.where(more, below, goal), more
 
 
 def starting_point(n: Row, paid: Array, mean: Array | None, goal: Array, high: Array | None) -> tuple[Point, Row]:

@@ -79,6 +79,11 @@ def chosen_sum(row: Row, chosen: Row) -> Array:
     return sum_of(each(lambda value, here: jnp.where(here, value, 0), row, chosen))
 
 
+def some(flags: Array) -> Array:
+    """Whether any flag is set; that of a single number is not reduced."""
+    return jnp.any(flags) if flags.ndim else flags
+
+
 def largest(row: Row) -> Array:
     """The largest entry."""
     return reduce(larger, row) if isinstance(row, list) else _in_pairs(larger, row)

@@ -15,7 +15,7 @@ from jaxbandit.policies.chains.upper_on_demand import GIVEN_AWAY
 from jaxbandit.policies.parts.memory import ChainMemory
 
 NEVER = 1e29  # J is at least this where no chain of the class has so large a mean
-OF_THREE, OF_DOUBLES = 48, 16  # arms that are searched at a time: in float32 where there are three states and no gap
+OF_THREE, OF_DOUBLES = 48, 1  # arms that are searched at a time: in float32 where there are three states and no gap
 INSIDE = 1 - 1e-4  # of the range that a class allows; closer to its edge rounding would decide, and J is searched for
 
 
@@ -102,7 +102,7 @@ def likeliest_where_needed(counts: Array, reward: Array, gap: Array | None) -> L
     span = jnp.max(reward, -1) - jnp.min(reward, -1)
     # negated, so that NaN, which is a gap of 0 times the infinite spread of an arm that never left a state, is outside
     outside = ~(gap * spread_of_values(counts, reward) <= INSIDE * span)
-    return where_needed(outside, likeliest_chain, (counts, reward, gap), LikeliestChain(mean, nothing))
+    return where_needed(outside, likeliest_chain, (counts, reward, gap), LikeliestChain(mean, nothing), OF_DOUBLES)
 
 
 def cycles(counts: Array, reward: Array, mean: Array) -> Array:
