@@ -15,7 +15,7 @@ from jaxbandit.policies.chains.upper_on_demand import GIVEN_AWAY
 from jaxbandit.policies.parts.memory import ChainMemory
 
 NEVER = 1e29  # J is at least this where no chain of the class has so large a mean
-OF_THREE, OF_DOUBLES = 48, 1  # arms that are searched at a time: in float32 where there are three states and no gap
+OF_THREE = 48  # arms that are searched at a time where there are three states and no gap, in float32; else one
 INSIDE = 1 - 1e-4  # of the range that a class allows; closer to its edge rounding would decide, and J is searched for
 
 
@@ -56,7 +56,7 @@ class Bounds(NamedTuple):
         needed = candidate & (chain.mean < best) & (mean != best) & (lower <= least)
         of_all = (jnp.broadcast_to(number, mean.shape) for number in (best, least))
         arguments = (counts, reward, chain, gap, log_cycles, *of_all)
-        together = OF_THREE if gap is None and reward.shape[1] == 3 else OF_DOUBLES
+        together = OF_THREE if gap is None and reward.shape[1] == 3 else 1
         return Bounds(*where_needed(needed, _bounds_of, arguments, (mean, ratio, lower), together))
 
 
@@ -102,7 +102,7 @@ def likeliest_where_needed(counts: Array, reward: Array, gap: Array | None) -> L
     span = jnp.max(reward, -1) - jnp.min(reward, -1)
     # negated, so that NaN, which is a gap of 0 times the infinite spread of an arm that never left a state, is outside
     outside = ~(gap * spread_of_values(counts, reward) <= INSIDE * span)
-    return where_needed(outside, likeliest_chain, (counts, reward, gap), LikeliestChain(mean, nothing), OF_DOUBLES)
+    return where_needed(outside, likeliest_chain, (counts, reward, gap), LikeliestChain(mean, nothing))
 
 
 def cycles(counts: Array, reward: Array, mean: Array) -> Array:
