@@ -11,6 +11,7 @@ from jaxbandit import chains
 from jaxbandit.confidence.chain import (
     interior_point,
     interior_point_three_states,
+    multistart,
     row_divergence_three_states,
     starting_points,
 )
@@ -138,6 +139,22 @@ def test_a_step_of_three_states_is_newtons():
                 inputs = (counts[..., case].T, paid[:, case], mean[case], None, None, None)
                 check_step(whole(point), whole(after), inputs, case)
             point = after
+
+
+def test_a_search_that_has_arrived_would_not_move_on(monkeypatch):
+    """J of a class is that after all 40 steps, for random counts with zeros; ended at .5 it is off by 1e-8."""
+    with jax.enable_x64(True):
+        rng = np.random.default_rng(5)
+        counts = jnp.asarray(rng.poisson(rng.dirichlet(np.ones(3), (100, 3)) * np.exp(rng.uniform(0, 6, (100, 3, 1)))))
+        paid, gap = jnp.asarray(np.sort(rng.uniform(size=(100, 3)), -1)), jnp.asarray(rng.uniform(0, 0.3, 100))
+        rows = (counts + 0.5) / (counts + 0.5).sum(-1, keepdims=True)
+        low = jnp.asarray([chains.stationary(row) @ reward for row, reward in zip(rows, paid, strict=True)])
+        mean = low + (paid[:, 2] - low) * rng.uniform(0.05, 0.9, 100)
+        early = np.asarray(multistart.least(counts, paid, mean, gap)[0])
+        monkeypatch.setattr(multistart, "_ARRIVED", 0.0)
+        late = np.asarray(multistart.least(counts, paid, mean, gap)[0])
+        assert (early < multistart.INFINITE).mean() > 0.9
+        np.testing.assert_allclose(early, late, rtol=1e-11, atol=1e-11)
 
 
 def divergence_of_a_row(n, v):
