@@ -81,7 +81,7 @@ def step(
 ) -> tuple[Point, Array]:
     """One Newton step, shortened so that all q, slacks and multipliers of the box stay positive.
 
-    Its second result [...] is the largest relative change of a q or a slack; inf where the step could not be computed.
+    Its second result [...] is the largest part that the whole step takes of any of these; inf where there is no step.
 
     All unknowns but the relative values are eliminated within each row, so that one system of S equations is left.
 
