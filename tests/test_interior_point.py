@@ -142,7 +142,7 @@ def test_a_step_of_three_states_is_newtons():
 
 
 def test_a_search_that_has_arrived_would_not_move_on(monkeypatch):
-    """J of a class is that after all 40 steps, for random counts with zeros; ended at .5 it is off by 1e-8."""
+    """J of a class is that after all 40 steps, for random counts with zeros; ended at .9 it is off by 8e-9."""
     with jax.enable_x64(True):
         rng = np.random.default_rng(5)
         counts = jnp.asarray(rng.poisson(rng.dirichlet(np.ones(3), (100, 3)) * np.exp(rng.uniform(0, 6, (100, 3, 1)))))
@@ -154,7 +154,7 @@ def test_a_search_that_has_arrived_would_not_move_on(monkeypatch):
         monkeypatch.setattr(multistart, "_ARRIVED", 0.0)
         late = np.asarray(multistart.least(counts, paid, mean, gap)[0])
         assert (early < multistart.INFINITE).mean() > 0.9
-        np.testing.assert_allclose(early, late, rtol=1e-11, atol=1e-11)
+        np.testing.assert_allclose(early, late, rtol=1e-12, atol=1e-12)
 
 
 def divergence_of_a_row(n, v):
