@@ -244,10 +244,20 @@ def add_up(values: Array, axis: int) -> Array:
 
 
 def any_of(flags: Array) -> Array:
-    """Whether any of the flags [R] is set; of few flags one by one, as XLA cuts a program in pieces at a reduction."""
+    """Whether any of the flags [R] is set; of few flags without a reduction, at which XLA cuts a program in pieces.
+
+    One half is joined with the other until one flag is left. A chain of all flags, one by one, makes XLA simplify the
+    whole program again for every link.
+
+    >>> any_of(jnp.array([False, False, True])).tolist()
+    True
+    """
     if len(flags) > MOST_ROWS:
         return jnp.any(flags)
-    return reduce(jnp.bitwise_or, (flags[n] for n in range(len(flags))))
+    while len(flags) > 1:
+        half = (len(flags) + 1) // 2
+        flags = flags[:half] | flags[-half:]  # of an odd number, the flag in the middle twice
+    return flags[0]
 
 
 def is_short(array: Array, axes: Sequence[int]) -> bool:

@@ -11,7 +11,7 @@ from jax import Array
 from jax.custom_batching import custom_vmap
 
 from jaxbandit.fast.batching import over_runs
-from jaxbandit.fast.comparisons import computed_once
+from jaxbandit.fast.comparisons import any_of, computed_once
 from jaxbandit.fast.slow_paths import PLAIN
 from jaxbandit.fast.target import for_cpu
 
@@ -111,11 +111,7 @@ def _collected(function: Callable[..., Any], together: int, needed: Array, argum
         return jax.lax.fori_loop(0, rows, look, jnp.full(lanes, rows, jnp.int32))
 
     def goes_on(loop: tuple[Array, Array, Any]) -> Array:
-        first = loop[1]
-        some = first[0] < rows
-        for n in range(1, lanes):
-            some = some | (first[n] < rows)
-        return some
+        return any_of(loop[1] < rows)
 
     def turn(loop: tuple[Array, Array, Any]) -> tuple[Array, Array, Any]:
         left, first, results = loop
