@@ -85,7 +85,8 @@ BELOW = {
     for room, _, files in (
         line.partition(":")
         for line in """\
-fast: extremes slow_paths target random_bits jaxprs elementary comparisons batching on_demand kept_programs compilation
+fast: extremes slow_paths target random_bits jaxprs elementary comparisons batching on_demand kept_programs pieces \
+compilation
 indices: index_arguments elimination beta_priors posterior_layers posterior_tables beta_rows start value \
 subsidy relaxed record_rounds mixture
 decision_processes: evaluation best discounting reaching

@@ -1,6 +1,7 @@
 """Programs as one function of machine code, and what lets a round be one: choices and draws by plain operations."""
 
 import dataclasses
+import functools
 import subprocess
 import sys
 
@@ -13,9 +14,10 @@ from jax.interpreters import mlir
 
 import jaxbandit
 from jaxbandit import ALL, IMEDMC, KLUCBMC, TVKLUCB
-from jaxbandit.fast import SlowPathWarning, batching, compilation, slow_paths
+from jaxbandit.fast import SlowPathWarning, batching, compilation, pieces, slow_paths
 from jaxbandit.fast.batching import over_runs
-from jaxbandit.fast.compilation import Compiled, in_one_piece
+from jaxbandit.fast.compilation import Compiled
+from jaxbandit.fast.pieces import in_one_piece, in_pieces
 from jaxbandit.simulation.chance import run_keys
 from jaxbandit.simulation.rounds import initial_carry, play_chunk
 
@@ -39,6 +41,38 @@ def test_in_one_piece_where_the_operations_allow_it(last, whole):
     lowered = jax.jit(in_one_piece(function)).lower(x)
     assert (MARK in lowered.as_text()) == whole
     np.testing.assert_allclose(lowered.compile()(x), function(x), rtol=1e-5)
+
+
+@pytest.mark.parametrize("outer", ["scan", "while"])
+def test_a_large_program_is_divided_at_its_large_loops(monkeypatch, outer):
+    """Two loops in a loop, of which one is large: the bits of one piece, and no copy of a large array in a turn."""
+
+    def function(x, key, length, unused):
+        def turn(n, loop):
+            x, table = loop
+            x = jax.lax.fori_loop(0, 3, lambda m, x: jnp.sin(x) * n + unused * 0, x)
+            for _ in range(20):
+                x = jnp.cos(x) + jax.random.uniform(jax.random.fold_in(key, n))
+            x = jax.lax.fori_loop(0, 2, lambda m, x: functools.reduce(lambda x, _: jnp.exp(-x), range(20), x), x)
+            place = n % len(table), 0
+            return x + 1, jax.lax.dynamic_update_slice(
+                table, jax.lax.dynamic_slice(table, place, (1, 64)) + x[None], place
+            )
+
+        return jax.lax.fori_loop(0, 5 if outer == "scan" else length, turn, (x, jnp.zeros((100, 64))))
+
+    arguments = jnp.linspace(0, 1, 64), jax.random.key(0), jnp.int32(5), jnp.int32(3)
+    whole = jax.jit(in_one_piece(function))
+    assert whole.lower(*arguments).as_text().count(MARK) == 1
+    monkeypatch.setattr(pieces, "_WHOLE", 10)
+    monkeypatch.setattr(pieces, "_LARGE", 15)
+    divided = jax.jit(in_pieces(function)).lower(*arguments)
+    assert divided.as_text().count(MARK) > 3
+    compiled = divided.compile()
+    for one, other in zip(compiled(*arguments), whole(*arguments), strict=True):
+        np.testing.assert_array_equal(one, other)
+    turns = [part for part in compiled.as_text().split("\n\n") if MARK in part and not part.startswith("ENTRY")]
+    assert turns and not any("f32[100,64]{1,0} copy(" in part for part in turns)
 
 
 def test_in_parts_where_xla_cannot_compile_the_whole(monkeypatch):

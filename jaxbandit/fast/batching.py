@@ -23,6 +23,7 @@ from jaxbandit.fast.jaxprs import (
     called,
     depending,
     evaluate,
+    in_precision_of,
     out_of_bounds,
     parts_of_scan,
     points,
@@ -89,11 +90,7 @@ def _evaluate(jaxpr: Any, consts: Sequence[Array], arguments: Sequence[Value], r
     """The outputs of a jaxpr that was traced for one run, for this number of runs."""
 
     def apply(equation: Any, inputs: list[Value]) -> list[Value]:
-        """In the precision of the trace: operations in 64 bits need a context in which JAX does not shorten them."""
-        dtypes = [getattr(variable.aval, "dtype", None) for variable in (*equation.invars, *equation.outvars)]
-        with jax.enable_x64(
-            jnp.result_type(float) == jnp.float64 or any(d in (jnp.float64, jnp.int64) for d in dtypes)
-        ):
+        with in_precision_of(equation):
             return _apply(equation, inputs, runs)
 
     return evaluate(jaxpr, consts, arguments, lambda array: (array, False), apply)

@@ -1,4 +1,4 @@
-"""How programs are compiled: on a CPU as one function of machine code, and kept on disk on request."""
+"""How programs are compiled: on a CPU in few pieces of machine code, and kept on disk on request."""
 
 from __future__ import annotations
 
@@ -12,21 +12,12 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import jax
-import jax.numpy as jnp
-from jax import Array
 
 from jaxbandit.fast import kept_programs
-from jaxbandit.fast.jaxprs import CALLS, ELEMENTWISE, primitives
+from jaxbandit.fast.pieces import in_pieces
 from jaxbandit.fast.slow_paths import PLAIN, slow_path
 from jaxbandit.fast.target import traced_for
 
-# Besides elementwise operations and calls, the operations that XLA on a CPU can compile into one function of machine
-# code: none of them reduces, sorts, scatters or calls a library.
-_IN_ONE_PIECE = frozenset(
-    "broadcast_in_dim concatenate cond dynamic_slice dynamic_update_slice gather iota optimization_barrier pad "
-    "random_bits random_fold_in random_split random_unwrap random_wrap reshape rev scan slice split squeeze stack "
-    "threefry2x32 transpose unstack while".split()
-)
 FULL = 0.5  # of the memory maps that a process may have
 _WIDTH = "xla_cpu_prefer_vector_width"
 _OPTIONS = {
@@ -82,7 +73,7 @@ class Compiled:
         self.options = known_options() if on_cpu and not PLAIN else None
         jit = partial(jax.jit, donate_argnums=donated, compiler_options=self.options)
         self.parts = jit(program(body))
-        self.whole = self.parts if PLAIN or not on_cpu else jit(program(in_one_piece(body)))
+        self.whole = self.parts if PLAIN or not on_cpu else jit(program(in_pieces(body)))
         self.rejected: set[Any] = set()
         self.lowered: set[Any] = set()
 
@@ -196,51 +187,3 @@ def known_options() -> dict[str, Any]:
         else:
             known[name] = value
     return known
-
-
-def in_one_piece(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, which XLA compiles for a CPU into one function of machine code, if all its operations allow that.
-
-    Otherwise XLA makes many functions, each of a few operations, and starts them in turn. A start takes
-    60 ns, and much more where XLA shares the functions out among threads; a round of bandits is 20 to 140 of them. The
-    request is a mark that XLA itself puts on loops over few bytes; a version of XLA that does not know the mark ignores
-    it and compiles as before.
-    """
-    once = jax.jit(lambda *arguments: _using_all(arguments, function(*arguments)))
-
-    def marked(*arguments: Any) -> Any:
-        try:
-            from jax.experimental.xla_metadata import set_xla_metadata
-
-            closed = jax.make_jaxpr(once)(*arguments)
-            used = set(primitives(closed.jaxpr))
-            empty = any(aval.size == 0 for aval in [*closed.in_avals, *closed.out_avals])  # XLA stops the process there
-            if used <= _IN_ONE_PIECE | ELEMENTWISE | CALLS and not empty:
-                return set_xla_metadata(once(*arguments), inlineable="false", xla_cpu_small_call="true")
-        except (ImportError, AttributeError, TypeError) as error:
-            played = function(*arguments)  # which fails as well, unless JAX has no such mark or another form of jaxprs
-            slow_path("programs in one piece", f"JAX {jax.__version__} does not mark them as expected", error)
-            return played
-        return function(*arguments)
-
-    return marked
-
-
-def _using_all(arguments: Any, results: Any) -> Any:
-    """The results, which depend on every argument in a way that XLA cannot see through.
-
-    XLA ends the whole process when a function that it compiles in one piece does not use one of its arguments, which
-    happens to a policy whose `scores` contain `0 * self.bonus`. So one leaf of the results is multiplied by a 1 that
-    is made of all arguments.
-    """
-    numbers = [jax.random.key_data(leaf) if _is_key(leaf) else leaf for leaf in jax.tree.leaves(arguments)]
-    first = [leaf.ravel()[0].astype(jnp.float32) for leaf in numbers if leaf.size]
-    zeros = [jnp.minimum(jnp.where(x == x, jnp.abs(x), 0), 0) for x in first]
-    leaves, structure = jax.tree.flatten(results)
-    chosen = min((n for n, leaf in enumerate(leaves) if not _is_key(leaf)), key=lambda n: leaves[n].size)
-    leaves[chosen] = leaves[chosen] * jnp.asarray(1 + sum(zeros), leaves[chosen].dtype)
-    return jax.tree.unflatten(structure, leaves)
-
-
-def _is_key(leaf: Array) -> bool:
-    return bool(jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key))

@@ -66,13 +66,13 @@ def evaluate(
 
     values.update(zip(jaxpr.constvars, map(constant, consts), strict=True))
     values.update(zip(jaxpr.invars, arguments, strict=True))
-    for equation in _needed(jaxpr):
+    for equation in needed(jaxpr):
         outputs = apply(equation, [read(variable) for variable in equation.invars])
         values.update(zip(equation.outvars, outputs, strict=True))
     return [read(variable) for variable in jaxpr.outvars]
 
 
-def _needed(jaxpr: Any) -> list[Any]:
+def needed(jaxpr: Any) -> list[Any]:
     """The equations on which an output depends, in their order."""
     read = {variable for variable in jaxpr.outvars if not hasattr(variable, "val")}
     kept = []
@@ -92,14 +92,26 @@ def depending(jaxpr: Any, inputs: Sequence[bool]) -> list[bool]:
     return [not hasattr(variable, "val") and variable in marked for variable in jaxpr.outvars]
 
 
+def inner_jaxprs(equation: Any) -> Iterator[Any]:
+    """The jaxprs among the parameters of an equation."""
+    for parameter in jax.tree.leaves(tuple(equation.params.values()), is_leaf=lambda leaf: hasattr(leaf, "jaxpr")):
+        inner = getattr(parameter, "jaxpr", parameter)
+        if hasattr(inner, "eqns"):
+            yield inner
+
+
 def primitives(jaxpr: Any) -> Iterator[str]:
     """The names of all operations of a jaxpr and of the jaxprs within it."""
     for equation in jaxpr.eqns:
         yield equation.primitive.name
-        for parameter in jax.tree.leaves(tuple(equation.params.values()), is_leaf=lambda leaf: hasattr(leaf, "jaxpr")):
-            inner = getattr(parameter, "jaxpr", parameter)
-            if hasattr(inner, "eqns"):
-                yield from primitives(inner)
+        for inner in inner_jaxprs(equation):
+            yield from primitives(inner)
+
+
+def in_precision_of(equation: Any) -> Any:
+    """A context for an equation's operation in the precision of its trace; JAX shortens 64 bits outside of one."""
+    dtypes = [getattr(variable.aval, "dtype", None) for variable in (*equation.invars, *equation.outvars)]
+    return jax.enable_x64(jnp.result_type(float) == jnp.float64 or any(d in (jnp.float64, jnp.int64) for d in dtypes))
 
 
 def constants(closed: Any) -> Iterator[Array]:
