@@ -177,6 +177,16 @@ def test_a_jax_whose_jaxprs_have_another_form_plays_by_vmap(monkeypatch):
     assert len(said) == 1
 
 
+def test_a_jax_whose_loops_have_another_form_compiles_in_one_piece(monkeypatch):
+    function, x = looped(lambda x: x * 2), jnp.linspace(0, 3, 5)
+    monkeypatch.setattr(pieces, "_WHOLE", 1)
+    monkeypatch.setattr(pieces, "_divided", lambda *arguments: {}["jaxpr"])
+    with pytest.warns(SlowPathWarning, match="^compiling large programs: .*KeyError: 'jaxpr'"):
+        lowered = jax.jit(in_pieces(function)).lower(x)
+    assert lowered.as_text().count(MARK) == 1
+    np.testing.assert_allclose(lowered.compile()(x), function(x), rtol=1e-5)
+
+
 def test_a_slow_path_fails_in_tests_each_time(monkeypatch):
     """Where warnings are errors; and an error that is none of a jaxpr's form is no slow path."""
     for error, expected in ((KeyError("of a new JAX"), SlowPathWarning), (MemoryError(), MemoryError)):

@@ -20,6 +20,7 @@ from jaxbandit.fast.jaxprs import (
     CALLS,
     ELEMENTWISE,
     FOLDS,
+    UNKNOWN_FORM,
     called,
     depending,
     evaluate,
@@ -35,8 +36,6 @@ from jaxbandit.fast.slow_paths import PLAIN, slow_path
 ALONG_AXES = frozenset(
     "argmax argmin reduce_and reduce_max reduce_min reduce_or reduce_prod reduce_sum squeeze unstack".split()
 )
-# What a jaxpr of another form raises where it is read: names that are not there, other numbers of inputs or outputs.
-UNKNOWN_FORM = (AttributeError, IndexError, KeyError, NotImplementedError, TypeError, ValueError)
 BLOCKS = {"dynamic_slice": 1, "dynamic_update_slice": 2}  # how many arrays precede the indices
 
 

@@ -28,6 +28,8 @@ FOLDS: dict[str, Callable[[Array, Array], Array]] = {
     "reduce_or": jnp.bitwise_or,
 }
 CALLS = frozenset("jit pjit closed_call custom_jvp_call custom_vjp_call remat checkpoint".split())
+# What a jaxpr of another form raises where it is read: names that are not there, other numbers of inputs or outputs.
+UNKNOWN_FORM = (AttributeError, IndexError, KeyError, NotImplementedError, TypeError, ValueError)
 
 
 def called(parameters: dict[str, Any]) -> tuple[Any, list[Array]]:

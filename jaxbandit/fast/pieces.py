@@ -13,6 +13,7 @@ from jax import Array
 from jaxbandit.fast.jaxprs import (
     CALLS,
     ELEMENTWISE,
+    UNKNOWN_FORM,
     called,
     evaluate,
     in_precision_of,
@@ -32,7 +33,6 @@ _IN_ONE_PIECE = frozenset(
 )
 _WHOLE = 2500  # operations of a program that stays in one piece
 _LARGE = 2000  # operations of a loop that is divided
-Divided = Callable[..., list[Array]]
 
 
 def in_pieces(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -49,7 +49,11 @@ def in_pieces(function: Callable[..., Any]) -> Callable[..., Any]:
         closed, shape = jax.make_jaxpr(once, return_shape=True)(*leaves)
         if not _allowed(closed) or _operations(closed.jaxpr) <= _WHOLE:
             return in_one_piece(once)(*leaves)
-        outputs = _divided(closed.jaxpr, closed.consts, leaves)
+        try:
+            outputs = _divided(closed.jaxpr, closed.consts, leaves)
+        except UNKNOWN_FORM as error:  # the function was traced without error, so the form of its jaxpr is the cause
+            slow_path("compiling large programs", f"the jaxprs of JAX {jax.__version__} are not known here", error)
+            return in_one_piece(once)(*leaves)
         return jax.tree.unflatten(jax.tree.structure(shape), outputs)
 
     return pieces
@@ -162,11 +166,11 @@ def _divided(jaxpr: Any, consts: Sequence[Array], arguments: Sequence[Array]) ->
     start = 0
     for end in [*(n for n, equation in enumerate(equations) if _is_large_loop(equation)), len(equations)]:
         between, rest = equations[start:end], equations[end:]
-        made = [variable for equation in between for variable in equation.outvars]
+        made = dict.fromkeys(variable for equation in between for variable in equation.outvars)
         later = {*_variables(jaxpr.outvars), *(v for equation in rest for v in _variables(equation.invars))}
         if outputs := [variable for variable in made if variable in later]:
             met = dict.fromkeys(v for equation in between for v in _variables(equation.invars))
-            inputs = [variable for variable in met if variable not in set(made)]
+            inputs = [variable for variable in met if variable not in made]
             part = SimpleNamespace(constvars=[], invars=inputs, eqns=between, outvars=outputs)
             results = in_one_piece(lambda *arrays, part=part: _played(part, [], arrays))(*map(read, inputs))
             values.update(zip(outputs, results, strict=True))
