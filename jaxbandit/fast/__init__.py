@@ -7,7 +7,7 @@ rounds take longer, a `SlowPathWarning` says so, once in a process:
 
 | what is relied on | where | what it gains | what happens without it |
 |---|---|---|---|
-| the attributes of jaxprs and equations (`eqns`, `invars`, `outvars`, `constvars`, `primitive`, `params`, `aval`, a literal's `val`), names of primitives and of their parameters | `jaxprs`, `batching`, `pieces` | rounds with the runs last: TV-KL-UCB 2.4 times as fast, with late feedback twice | `batching.over_runs` falls back to `jax.vmap`, `pieces.in_one_piece` to the function as it is |
+| the attributes of jaxprs and equations (`eqns`, `invars`, `outvars`, `constvars`, `primitive`, `params`, `aval`, a literal's `val`), names of primitives and of their parameters | `jaxprs`, `batching`, `pieces` | rounds with the runs last: TV-KL-UCB 2.4 times as fast, with late feedback twice | `batching.over_runs` falls back to `jax.vmap`, `pieces.in_pieces` to one piece, `pieces.in_one_piece` to the function as it is |
 | that `reshard`, which JAX adds where runs are shared out, changes nothing within a device's share | `batching` | IMED-MC with a gap 12 times as fast | that function goes through `jax.vmap` |
 | the dimension numbers and modes of `gather`, `scatter` and `scatter-add` | `jaxprs.points` | plainly written reads and writes as vectors over runs | forms that are not known go through `jax.vmap` |
 | that a float division is computed once, whatever consumes it | `comparisons.computed_once`; `selection` compares scores with the largest of them | UCB-SM twice as fast | numbers that are the same to rounding, computed more often; the plain form of `selection` sorts |

@@ -109,8 +109,9 @@ def _using_all(function: Callable[..., Any], arguments: Any, jaxpr: Any) -> Any:
     one = 1 / (1 + zero)
     depending = _depending_on(jaxpr)
     usable = [n for n, leaf in enumerate(leaves) if not _is_key(leaf)]
-    for n in sorted(usable, key=lambda n: (-sum(n in inputs for inputs in depending), leaves[n].size))[:1]:
-        leaves[n] = leaves[n] * one.astype(leaves[n].dtype)
+    if usable:
+        most = max(usable, key=lambda n: (sum(n in inputs for inputs in depending), -leaves[n].size))
+        leaves[most] = leaves[most] * one.astype(leaves[most].dtype)
     results, of_results = jax.tree.flatten(function(*jax.tree.unflatten(structure, leaves)))
     smallest = min((n for n, leaf in enumerate(results) if not _is_key(leaf)), key=lambda n: results[n].size)
     results[smallest] = results[smallest] * one.astype(results[smallest].dtype)
