@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate, pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -32,7 +33,8 @@ _IN_ONE_PIECE = frozenset(
     "threefry2x32 transpose unstack while".split()
 )
 _WHOLE = 2500  # operations of a program that stays in one piece
-_LARGE = 2000  # operations of a loop that is divided
+_PIECE = 1500  # operations of a piece, about
+_LARGE = 2000  # operations of a loop that is divided; a call in every turn of a smaller one would take too long
 
 
 def in_pieces(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -40,7 +42,8 @@ def in_pieces(function: Callable[..., Any]) -> Callable[..., Any]:
 
     LLVM's time for a function grows with the square of its loops, since each loop that it vectorises makes it forget
     what it knows of all loops within the outermost one. So the loop over the rounds of a large program, and large loops
-    within a round, are left to XLA, which calls a piece in every turn. That takes less than a tenth of a microsecond.
+    within a round, are left to XLA, which calls the pieces in every turn. A call takes less than a tenth of a
+    microsecond, and LLVM compiles different pieces on different cores.
     """
 
     def pieces(*arguments: Any) -> Any:
@@ -157,29 +160,40 @@ def _is_large_loop(equation: Any) -> bool:
 
 
 def _divided(jaxpr: Any, consts: Sequence[Array], arguments: Sequence[Array]) -> list[Array]:
-    """The outputs of a jaxpr; what stands between its large loops is a piece each."""
+    """The outputs of a jaxpr; what stands between its large loops is one piece or several of similar size."""
     values: dict[Any, Any] = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*consts, *arguments], strict=True))
 
     def read(variable: Any) -> Any:
         return variable.val if hasattr(variable, "val") else values[variable]
 
     equations = needed(jaxpr)
+    last_read = {variable: n for n, equation in enumerate(equations) for variable in _variables(equation.invars)}
+    last_read.update(dict.fromkeys(_variables(jaxpr.outvars), len(equations)))
     start = 0
     for end in [*(n for n, equation in enumerate(equations) if _is_large_loop(equation)), len(equations)]:
-        between, rest = equations[start:end], equations[end:]
-        made = dict.fromkeys(variable for equation in between for variable in equation.outvars)
-        later = {*_variables(jaxpr.outvars), *(v for equation in rest for v in _variables(equation.invars))}
-        if outputs := [variable for variable in made if variable in later]:
-            met = dict.fromkeys(v for equation in between for v in _variables(equation.invars))
-            inputs = [variable for variable in met if variable not in made]
-            part = SimpleNamespace(constvars=[], invars=inputs, eqns=between, outvars=outputs)
-            results = in_one_piece(lambda *arrays, part=part: _played(part, [], arrays))(*map(read, inputs))
-            values.update(zip(outputs, results, strict=True))
-        if rest:
-            loop = rest[0]
+        for first, behind in pairwise([start, *_cuts(equations, start, end), end]):
+            made = dict.fromkeys(v for equation in equations[first:behind] for v in equation.outvars)
+            if outputs := [variable for variable in made if last_read.get(variable, 0) >= behind]:
+                met = dict.fromkeys(v for equation in equations[first:behind] for v in _variables(equation.invars))
+                inputs = [variable for variable in met if variable not in made]
+                part = SimpleNamespace(constvars=[], invars=inputs, eqns=equations[first:behind], outvars=outputs)
+                results = in_one_piece(lambda *arrays, part=part: _played(part, [], arrays))(*map(read, inputs))
+                values.update(zip(outputs, results, strict=True))
+        if end < len(equations):
+            loop = equations[end]
             values.update(zip(loop.outvars, _looped(loop, [read(v) for v in loop.invars]), strict=True))
         start = end + 1
     return [read(variable) for variable in jaxpr.outvars]
+
+
+def _cuts(equations: Sequence[Any], start: int, end: int) -> list[int]:
+    """Where the equations from `start` to `end` are cut into pieces of about `_PIECE` operations."""
+    operations = list(accumulate(map(_operations_of, equations[start:end])))
+    total = operations[-1] if operations else 0
+    pieces = -(-total // _PIECE)
+    wanted = [total * n / pieces for n in range(1, pieces)]
+    nearest = {min(range(len(operations)), key=lambda n: abs(operations[n] - place)) for place in wanted}
+    return sorted(start + n + 1 for n in nearest if n + 1 < len(operations))
 
 
 def _looped(equation: Any, inputs: list[Array]) -> Sequence[Array]:
