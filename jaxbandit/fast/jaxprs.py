@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import jax
@@ -113,7 +114,8 @@ def primitives(jaxpr: Any) -> Iterator[str]:
 def in_precision_of(equation: Any) -> Any:
     """A context for an equation's operation in the precision of its trace; JAX shortens 64 bits outside of one."""
     dtypes = [getattr(variable.aval, "dtype", None) for variable in (*equation.invars, *equation.outvars)]
-    return jax.enable_x64(jnp.result_type(float) == jnp.float64 or any(d in (jnp.float64, jnp.int64) for d in dtypes))
+    longer = any(dtype == jnp.float64 or dtype == jnp.int64 for dtype in dtypes)
+    return jax.enable_x64(True) if longer and jnp.result_type(float) != jnp.float64 else nullcontext()
 
 
 def constants(closed: Any) -> Iterator[Array]:

@@ -44,9 +44,13 @@ def where_needed(
     >>> where_needed(jnp.array([True, True]), jnp.sqrt, (jnp.array([4.0, 9.0]),), jnp.array([7.0, 8.0])).tolist()
     [2.0, 3.0]
     """
-    every = jax.vmap(function)
     if PLAIN:
-        return _alike(every(*arguments), otherwise)
+        return _alike(jax.vmap(function)(*arguments), otherwise)
+    once = jax.jit(function)  # traced once, for this form and for that of many runs
+
+    def every(*arguments: Any) -> Any:
+        return jax.lax.map(lambda entry: once(*entry), arguments)
+
     asked = custom_vmap(lambda needed, arguments, otherwise: every(*arguments))
 
     @asked.def_vmap
@@ -59,7 +63,7 @@ def where_needed(
 
     def runs_last(flat: list[Array]) -> list[Array]:
         """For `over_runs`: the same, of leaves with the runs as their last axis; constants stand before them."""
-        return jax.tree.leaves(_collected(function, together, *jax.tree.unflatten(structure, flat[-len(leaves) :])))
+        return jax.tree.leaves(_collected(once, together, *jax.tree.unflatten(structure, flat[-len(leaves) :])))
 
     of_all.runs_last = runs_last  # type: ignore[attr-defined]
     return _alike(asked(needed, arguments, otherwise), otherwise)
