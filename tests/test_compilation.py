@@ -43,9 +43,12 @@ def test_in_one_piece_where_the_operations_allow_it(last, whole):
     np.testing.assert_allclose(lowered.compile()(x), function(x), rtol=1e-5)
 
 
-@pytest.mark.parametrize("outer", ["scan", "while"])
-def test_a_large_program_is_divided_at_its_large_loops(monkeypatch, outer):
-    """Two loops in a loop, of which one is large: the bits of one piece, and no copy of a large array in a turn."""
+@pytest.mark.parametrize(("outer", "piece", "least"), [("scan", 1500, 4), ("while", 1500, 4), ("scan", 10, 15)])
+def test_a_large_program_is_divided_at_its_large_loops(monkeypatch, outer, piece, least):
+    """Two loops in a loop, of which one is large: the bits of one piece, and no copy of a large array in a turn.
+
+    What stands between the large loops is cut into pieces of a similar size.
+    """
 
     def function(x, key, length, unused):
         def turn(n, loop):
@@ -66,8 +69,9 @@ def test_a_large_program_is_divided_at_its_large_loops(monkeypatch, outer):
     assert whole.lower(*arguments).as_text().count(MARK) == 1
     monkeypatch.setattr(pieces, "_WHOLE", 10)
     monkeypatch.setattr(pieces, "_LARGE", 15)
+    monkeypatch.setattr(pieces, "_PIECE", piece)
     divided = jax.jit(in_pieces(function)).lower(*arguments)
-    assert divided.as_text().count(MARK) > 3
+    assert divided.as_text().count(MARK) >= least
     compiled = divided.compile()
     for one, other in zip(compiled(*arguments), whole(*arguments), strict=True):
         np.testing.assert_array_equal(one, other)

@@ -98,10 +98,11 @@ def _using_all(function: Callable[..., Any], arguments: Any, jaxpr: Any) -> Any:
     """The results of a function, which depend on every argument in a way that XLA cannot see through.
 
     XLA ends the whole process when a function that it compiles in one piece does not use one of its arguments, which
-    happens to a policy whose `scores` contain `0 * self.bonus`. So a leaf of the results is multiplied by a 1 that is
-    made of all arguments: a quotient, since XLA would repeat cheaper operations in every consumer. So is the argument
-    on which most results depend: then all arguments have been read before most results are written, and XLA can write
-    these in the place of an argument. Otherwise it copies all that a loop carries in every turn.
+    happens to a policy whose `scores` contain `0 * self.bonus`. So the first number of a result is multiplied by a 1
+    that is made of all arguments: a quotient, since XLA would repeat cheaper operations in every consumer. So is the
+    argument on which most results depend: then all arguments have been read before most results are written, and XLA
+    can write these in the place of an argument. Otherwise it copies all that a loop carries in every turn, as it does
+    with a large result of which every number is multiplied.
     """
     leaves, structure = jax.tree.flatten(arguments)
     numbers = [jax.random.key_data(leaf) if _is_key(leaf) else leaf for leaf in leaves]
@@ -117,7 +118,9 @@ def _using_all(function: Callable[..., Any], arguments: Any, jaxpr: Any) -> Any:
         leaves[most] = leaves[most] * one.astype(leaves[most].dtype)
     results, of_results = jax.tree.flatten(function(*jax.tree.unflatten(structure, leaves)))
     smallest = min((n for n, leaf in enumerate(results) if not _is_key(leaf)), key=lambda n: results[n].size)
-    results[smallest] = results[smallest] * one.astype(results[smallest].dtype)
+    result = results[smallest]
+    product = jax.lax.slice(result, [0] * result.ndim, [1] * result.ndim) * one.astype(result.dtype)
+    results[smallest] = jax.lax.dynamic_update_slice(result, product, [0] * result.ndim)
     return jax.tree.unflatten(of_results, results)
 
 
