@@ -71,6 +71,18 @@ def test_the_program_grows_with_the_logarithm_of_the_lanes():
     assert operations(64) - operations(8) <= 16
 
 
+def test_the_function_is_traced_once():
+    """For one run and for many, as tracing it takes as long as all else in a round of many states."""
+    traced = []
+
+    def one(needed, values, scale, otherwise):
+        return where_needed(needed, lambda *entry: traced.append(entry) or dear(*entry), (values, scale), otherwise)
+
+    arguments = given(3, 0.5)
+    of_many = jax.make_jaxpr(over_runs(one))(*arguments)
+    assert len(traced) == 1 and of_many.out_avals[0].shape == (ENTRIES, 3, 3)
+
+
 @pytest.mark.parametrize("of_a_batch", [False, True])
 def test_another_structure_is_an_error(of_a_batch):
     """Not a program that computes everything: `over_runs` would take it for one in a form that it does not know."""

@@ -25,7 +25,8 @@ def where_needed(
 
     In a batch of runs (`over_runs`) the entries with a flag are collected, computed a few at a time and put back, so
     that a round without a flag costs little more than the flags. What is computed for an entry does not depend on the
-    others. The plain form is `jax.vmap(function)(*arguments)`: the flags say where that may be left out.
+    others. The plain form is `jax.vmap(function)(*arguments)`: the flags say where that may be left out. For one run
+    alone all entries are computed, one after the other, because that is traced sooner.
 
     Args:
       needed: [N] bool.
