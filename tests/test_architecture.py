@@ -101,7 +101,7 @@ named_problems: named_arms look_up budgets changing processes entries
 families: independent tilting two_state table of_chains
 plotting: ticks common curves settings live_plays stopping_curves
 results: display file named_axes result
-simulation: chance delayed uneven_delays offered_arms dynamic_regret stopping rounds asking telling plan \
+simulation: library_code chance delayed uneven_delays offered_arms dynamic_regret stopping rounds asking telling plan \
 device_arrays tiles progress regrouping chunks loop
 simulation/asking: user_code tracing recording contracts declared request
 simulation/telling: free_memory fingerprint

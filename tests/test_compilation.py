@@ -30,6 +30,10 @@ def nothing_said(monkeypatch):
     monkeypatch.setattr(slow_paths, "_WARNED", set())
 
 
+def itself(body_of):
+    return lambda *arguments: body_of(*arguments)(*arguments)
+
+
 def looped(last):
     return lambda x: jax.lax.fori_loop(0, 5, lambda n, x: last(jnp.where(x > n, jnp.exp(-x), x + 1)), x)
 
@@ -70,7 +74,7 @@ def test_a_large_program_is_divided_at_its_large_loops(monkeypatch, outer, piece
     monkeypatch.setattr(pieces, "_WHOLE", 10)
     monkeypatch.setattr(pieces, "_LARGE", 15)
     monkeypatch.setattr(pieces, "_PIECE", piece)
-    divided = jax.jit(in_pieces(function)).lower(*arguments)
+    divided = jax.jit(in_pieces(function)(*arguments)).lower(*arguments)
     assert divided.as_text().count(MARK) >= least
     compiled = divided.compile()
     for one, other in zip(compiled(*arguments), whole(*arguments), strict=True):
@@ -90,7 +94,7 @@ def test_in_parts_where_xla_cannot_compile_the_whole(monkeypatch):
     def parts(x):
         return x + 1 if jnp.ndim(x) else whole(x)
 
-    program = Compiled(lambda x: x, lambda body: body, donated=(), on_cpu=True)
+    program = Compiled(lambda x: x, itself, donated=(), on_cpu=True)
     monkeypatch.setattr(program, "whole", whole)
     monkeypatch.setattr(program, "parts", parts)
     with pytest.warns(SlowPathWarning, match="^programs in one piece: .*whatever XLA says"):
@@ -108,7 +112,7 @@ def test_what_is_compiled_ahead_is_not_compiled_again():
         if name == "/jax/core/compile/backend_compile_duration":
             compiled.append(about)
 
-    program = Compiled(lambda x, n: jax.lax.fori_loop(0, n, lambda _, x: x * 1.5, x), lambda body: body, 0, on_cpu=True)
+    program = Compiled(lambda x, n: jax.lax.fori_loop(0, n, lambda _, x: x * 1.5, x), itself, 0, on_cpu=True)
     program.ahead(jnp.ones(7), jnp.int32(2))()
     jax.monitoring.register_event_duration_secs_listener(count)
     assert program(jnp.ones(7), jnp.int32(3)).tolist() == [1.5**3] * 7
@@ -186,7 +190,7 @@ def test_a_jax_whose_loops_have_another_form_compiles_in_one_piece(monkeypatch):
     monkeypatch.setattr(pieces, "_WHOLE", 1)
     monkeypatch.setattr(pieces, "_divided", lambda *arguments: {}["jaxpr"])
     with pytest.warns(SlowPathWarning, match="^compiling large programs: .*KeyError: 'jaxpr'"):
-        lowered = jax.jit(in_pieces(function)).lower(x)
+        lowered = jax.jit(in_pieces(function)(x)).lower(x)
     assert lowered.as_text().count(MARK) == 1
     np.testing.assert_allclose(lowered.compile()(x), function(x), rtol=1e-5)
 

@@ -1,13 +1,15 @@
 """What methods return is looked at before anything is compiled; errors name policy, method and the user's line."""
 
+import functools
 from collections import namedtuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 import pytest
 
 import jaxbandit
-from jaxbandit import Uniform, pytree, simulate, two_state
+from jaxbandit import KLUCB, Uniform, pytree, simulate, two_state
 from jaxbandit.policies.parts.memory import no_visits
 from jaxbandit.simulation import tiles
 from jaxbandit.testing import check_policy
@@ -123,3 +125,18 @@ def test_nan_among_the_scores_is_noticed_in_the_very_round():
     with pytest.warns(UserWarning, match="scores were NaN") as again:
         simulate(ARMS, {"some": some}, runs=500, horizon=21, resume=short)
     assert int(str(again[0].message).split(" in ")[1].split()[0]) >= counted
+
+
+def test_the_code_of_the_library_is_traced_once(monkeypatch):
+    """By the check before compilation, and not again for the program; no other test has so many arms."""
+    calls, scores = [], KLUCB.scores
+
+    @functools.wraps(scores)
+    def counted(self, key, state, t):
+        calls.append(t)
+        return scores(self, key, state, t)
+
+    monkeypatch.setattr(KLUCB, "scores", counted)
+    arms = jaxbandit.bernoulli(np.linspace(0.2, 0.7, 29))
+    simulate(arms, {"p": KLUCB()}, runs=3, horizon=5, progress=False)
+    assert len(calls) == 1

@@ -57,11 +57,12 @@ class Kept(NamedTuple):
 
 
 class Compiled:
-    """`jax.jit(program(body), donate_argnums=donated)`; on a CPU with the body as one function where XLA allows it.
+    """`jax.jit` of a program around a body; on a CPU the body is one function, or few, where XLA allows it.
 
     Args:
       body: of pytrees of arrays; most of the work.
-      program: what makes a whole program of the body, as `jax.shard_map` does.
+      program: makes a whole program, for example by `jax.shard_map`, of `body_of`: a function of the body's arguments,
+        or of their shapes, that returns the body.
       donated: number of the argument whose memory is reused.
       on_cpu: whether it is compiled for CPUs.
     """
@@ -72,7 +73,7 @@ class Compiled:
         body = traced_for(on_cpu, body)
         self.options = known_options() if on_cpu and not PLAIN else None
         jit = partial(jax.jit, donate_argnums=donated, compiler_options=self.options)
-        self.parts = jit(program(body))
+        self.parts = jit(program(lambda *shapes: body))
         self.whole = self.parts if PLAIN or not on_cpu else jit(program(in_pieces(body)))
         self.rejected: set[Any] = set()
         self.lowered: set[Any] = set()

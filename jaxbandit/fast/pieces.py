@@ -37,29 +37,40 @@ _PIECE = 1500  # operations of a piece, about
 _LARGE = 2000  # operations of a loop that is divided; a call in every turn of a smaller one would take too long
 
 
-def in_pieces(function: Callable[..., Any]) -> Callable[..., Any]:
+def in_pieces(function: Callable[..., Any]) -> Callable[..., Callable[..., Any]]:
     """`function` in one piece (`in_one_piece`), or in several with XLA's own loops around them, if it is large.
 
     LLVM's time for a function grows with the square of its loops, since each loop that it vectorises makes it forget
     what it knows of all loops within the outermost one. So the loop over the rounds of a large program, and large loops
     within a round, are left to XLA, which calls the pieces in every turn. A call takes less than a tenth of a
     microsecond, and LLVM compiles different pieces on different cores.
+
+    Returns:
+      a function of arguments or their shapes, which traces `function`, and returns it for arguments of these shapes. It
+      is called outside of `jax.shard_map`, on both sides of which JAX does not find the same traces in its cache.
     """
 
-    def pieces(*arguments: Any) -> Any:
-        leaves, structure = jax.tree.flatten(arguments)
-        once = jax.jit(lambda *leaves: function(*jax.tree.unflatten(structure, leaves)))
-        closed, shape = jax.make_jaxpr(once, return_shape=True)(*leaves)
-        if not _allowed(closed) or _operations(closed.jaxpr) <= _WHOLE:
-            return in_one_piece(once)(*leaves)
-        try:
-            outputs = _divided(closed.jaxpr, closed.consts, leaves)
-        except UNKNOWN_FORM as error:  # the function was traced without error, so the form of its jaxpr is the cause
-            slow_path("compiling large programs", f"the jaxprs of JAX {jax.__version__} are not known here", error)
-            return in_one_piece(once)(*leaves)
-        return jax.tree.unflatten(jax.tree.structure(shape), outputs)
+    def traced(*shapes: Any) -> Callable[..., Any]:
+        leaves, structure = jax.tree.flatten(shapes)
+        one_device = [jax.ShapeDtypeStruct(leaf.shape, leaf.dtype) for leaf in leaves]
+        closed, returned = jax.make_jaxpr(
+            lambda *leaves: function(*jax.tree.unflatten(structure, leaves)), return_shape=True
+        )(*one_device)
+        allowed = _allowed(closed)
+        large = allowed and _operations(closed.jaxpr) > _WHOLE
+        play, otherwise = (_divided, in_one_piece(function)) if large else (_played, function)
 
-    return pieces
+        def played(*arguments: Any) -> Any:
+            try:
+                outputs = play(closed.jaxpr, closed.consts, jax.tree.leaves(arguments))
+            except UNKNOWN_FORM as error:  # it was traced without error, so the form of its jaxpr is the cause
+                slow_path("compiling large programs", f"the jaxprs of JAX {jax.__version__} are not known here", error)
+                return otherwise(*arguments)
+            return jax.tree.unflatten(jax.tree.structure(returned), outputs)
+
+        return in_one_piece(played) if allowed and not large else played
+
+    return traced
 
 
 def in_one_piece(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -23,6 +23,7 @@ from jaxbandit.simulation import stopping
 from jaxbandit.simulation.chance import RunKeys, check_numbers
 from jaxbandit.simulation.delayed import unwrapped
 from jaxbandit.simulation.dynamic_regret import DynamicRegret, after_round, no_regret, records_of
+from jaxbandit.simulation.library_code import ask
 from jaxbandit.simulation.offered_arms import OfferedArms, chances, masked
 
 Recorders = Mapping[str, Callable[..., Any]]  # name to function(environment_state, policy_state, t, policy)
@@ -115,20 +116,20 @@ def play_round(
       keep: False to let the states of a stopped run change: large ones take longer to keep than the round.
     """
     policy = _seeing(policy, keys)
-    scores, kept = policy.scores(jax.random.fold_in(keys.policy, t), carry.policy, t)
+    scores, kept = ask("scores", policy, jax.random.fold_in(keys.policy, t), carry.policy, t)
     offered = offered_to = None
     if isinstance(environment, OfferedArms):
         offered = environment.offered(keys.environment, t, plays)
         offered_to = offered if keys.order is None else offered[keys.order]
     arms = top_arms(scores if offered_to is None else masked(scores, offered_to), plays)
     played = arms if keys.order is None else keys.order[arms]
-    environment_state, feedback = environment.step(keys.environment, carry.environment, played, t)
+    environment_state, feedback = ask("step", environment, keys.environment, carry.environment, played, t)
     if keys.order is not None:
         every = {name: getattr(feedback, name) for name in ("shown", "all_rewards")}
         feedback = feedback._replace(**{name: a[keys.order] for name, a in every.items() if a is not None})
     if offered_to is not None and (probabilities := members.probabilities(policy)) is not None:
         feedback = feedback._replace(chances=chances(probabilities(kept, t), offered_to, arms))
-    policy_state = policy.update(kept, feedback._replace(arms=arms))
+    policy_state = ask("update", policy, kept, feedback._replace(arms=arms))
     counted = feedback.before if declares(environment).pays == "before" else feedback.states
     visits = add_one(carry.visits, played, counted)
     first_nan = carry.first_nan

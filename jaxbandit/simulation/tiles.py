@@ -61,8 +61,14 @@ def _program(chunk: ProgramKey) -> Compiled:
     begin = over_lanes(initial_carries, scenarios * variants, ())
     chunks = over_lanes(rounds, together, (0, None, None, None))
 
-    def on_devices(body: Any) -> Any:
-        def part(environment: Any, policy: Any, keys: RunKeys, carry: Carry, first: Array, *rest: Array) -> Any:
+    def of_device(leaf: Array) -> Any:
+        """The shape of one device's runs, which are the last axis."""
+        return jax.ShapeDtypeStruct((*leaf.shape[:-1], leaf.shape[-1] // mesh.size), leaf.dtype)
+
+    def on_devices(body_of: Any) -> Any:
+        def part(
+            body: Any, environment: Any, policy: Any, keys: RunKeys, carry: Carry, first: Array, *rest: Array
+        ) -> Any:
             # Every chunk computes the initial carry, and uses it only in the first chunk. That costs less than a round,
             # and saves the compilation of a separate program.
             initial = begin(environment, policy, keys)
@@ -71,8 +77,9 @@ def _program(chunk: ProgramKey) -> Compiled:
 
         def program(environment: Any, policy: Any, keys: RunKeys, carry: Carry, *rest: Array) -> Any:
             divided = jax.tree.map(last_by_runs, keys), jax.tree.map(last_by_runs, carry)
+            body = body_of(environment, policy, *jax.tree.map(of_device, (keys, carry)), *rest)
             return jax.shard_map(
-                part,
+                partial(part, body),
                 mesh=mesh,
                 in_specs=(P(), P(), *divided, P(), P(), P()),
                 out_specs=(divided[1], *by_runs),

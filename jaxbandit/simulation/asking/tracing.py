@@ -21,8 +21,9 @@ from jaxbandit import members
 from jaxbandit.base import Feedback, Shows
 from jaxbandit.fast import kept_programs
 from jaxbandit.members import declares, means_now
-from jaxbandit.simulation.asking.user_code import MethodError, call, identified_by_text, method, trusted
+from jaxbandit.simulation.asking.user_code import MethodError, call, identified_by_text, method
 from jaxbandit.simulation.dynamic_regret import DYNAMIC, EXTERNAL, no_regret, records_of
+from jaxbandit.simulation.library_code import trusted
 from jaxbandit.sums import TwoFloats
 
 # JAX caches the trace of a function separately for each value of this context.

@@ -12,7 +12,6 @@ import sysconfig
 import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import FunctionType
 from typing import Any
 
 import jax
@@ -21,8 +20,8 @@ import numpy as np
 
 from jaxbandit.fast.jaxprs import constants, primitives
 from jaxbandit.pytrees import is_plain
+from jaxbandit.simulation.library_code import traced_once
 
-_TRUSTED = ("jaxbandit", "optax")  # packages whose code does not change within a process
 CALLBACKS = frozenset(["pure_callback", "io_callback"])
 # addresses, a terminal's colours, names of Python functions and the rules of differentiation that go with them
 _LEFT_OUT = re.compile(r"\x1b\[[0-9;]*m| at 0x[0-9a-f]+|\b(?:name|jvp|fwd|bwd|jvp_jaxpr_fun|jvp_jaxpr_thunk)=\S+")
@@ -35,7 +34,7 @@ class MethodError(Exception):
 def method(name: str, thing: Any, *arguments: Any) -> tuple[Any, list[bytes]]:
     """The shapes that a method returns, and the text of its computation."""
     try:
-        return call(lambda thing, *arguments: getattr(thing, name)(*arguments), thing, *arguments)
+        return call(lambda thing, *arguments: traced_once(name, thing, *arguments), thing, *arguments)
     except MethodError as fault:
         raise MethodError(f"{name}: {fault}") from fault.__cause__
 
@@ -98,25 +97,6 @@ def traced_text(function: Callable[..., Any], arguments: Sequence[Any]) -> tuple
     return jax.tree.unflatten(jax.tree.structure(returned), shapes), pieces
 
 
-def trusted(thing: Any) -> bool:
-    """Whether all code behind a policy or an environment is the library's, so that it need not be traced again."""
-    if thing is None or isinstance(thing, str | int | float | np.ndarray | np.generic | jax.Array):
-        return True
-    if isinstance(thing, jax.ShapeDtypeStruct):
-        return True
-    if type(thing) in (list, tuple):
-        return all(map(trusted, thing))
-    if isinstance(thing, FunctionType):
-        return _is_of_a_package(thing)
-    fields = dataclasses.fields(thing) if dataclasses.is_dataclass(thing) else None
-    if fields is None or not _is_of_a_package(type(thing)):
-        return False
-    named = [pair for kind in type(thing).__mro__[:-1] for pair in vars(kind).items() if not pair[0].startswith("__")]
-    functions = [getattr(member, "fget", member) for _, member in named]  # what dataclasses add differs by version
-    replaced = any(callable(each) and not _is_named_so(getattr(each, "__module__", None)) for each in functions)
-    return not replaced and all(trusted(getattr(thing, field.name)) for field in fields)
-
-
 def identified_by_text(thing: Any) -> bool:
     """Whether the text of a thing, in which arrays stand as shapes, tells it from all others in every process.
 
@@ -133,13 +113,3 @@ def identified_by_text(thing: Any) -> bool:
     statics = [getattr(thing, field.name) for field in dataclasses.fields(thing) if field.metadata.get("static")]
     others = [getattr(thing, field.name) for field in dataclasses.fields(thing) if not field.metadata.get("static")]
     return all(map(is_plain, statics)) and all(map(identified_by_text, others))
-
-
-def _is_of_a_package(thing: Any) -> bool:
-    """Whether a class or a function is the one that a trusted package has under its name."""
-    module = thing.__module__ or ""
-    return _is_named_so(module) and getattr(sys.modules.get(module), thing.__qualname__, None) is thing
-
-
-def _is_named_so(module: str | None) -> bool:
-    return (module or "").partition(".")[0] in _TRUSTED
