@@ -10,8 +10,11 @@ import pytest
 
 import jaxbandit
 from jaxbandit import KLUCB, Uniform, pytree, simulate, two_state
+from jaxbandit.base import Feedback
+from jaxbandit.fast.target import traced_for
 from jaxbandit.policies.parts.memory import no_visits
 from jaxbandit.simulation import tiles
+from jaxbandit.simulation.library_code import ask
 from jaxbandit.testing import check_policy
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
@@ -140,3 +143,16 @@ def test_the_code_of_the_library_is_traced_once(monkeypatch):
     arms = jaxbandit.bernoulli(np.linspace(0.2, 0.7, 29))
     simulate(arms, {"p": KLUCB()}, runs=3, horizon=5, progress=False)
     assert len(calls) == 1
+
+
+def test_a_program_for_another_device_has_its_own_trace():
+    """Where many counts are changed in another way."""
+    policy, number = KLUCB(), jnp.zeros(1, jnp.int32)
+    feedback = Feedback(number, number, number, jnp.zeros(1), jnp.int32(1))
+    state = policy.init(jnp.zeros((40, 40)))
+
+    def text(on_cpu):
+        update = traced_for(on_cpu, lambda state, feedback: ask("update", policy, state, feedback))
+        return str(jax.make_jaxpr(update)(state, feedback))
+
+    assert text(True) == text(True) != text(False)

@@ -4,25 +4,34 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+from functools import partial
 from types import FunctionType
 from typing import Any
 
 import jax
 import numpy as np
 
+from jaxbandit.fast.target import for_cpu
+
 _TRUSTED = ("jaxbandit", "optax")  # packages whose code does not change within a process
 
 
 def ask(name: str, thing: Any, *arguments: Any) -> Any:
     """What a method of a policy or an environment returns; that of the library's own code as `traced_once`."""
-    return (traced_once if trusted(thing) else _asked)(name, thing, *arguments)
+    return traced_once(name, thing, *arguments) if trusted(thing) else getattr(thing, name)(*arguments)
 
 
-def _asked(name: str, thing: Any, *arguments: Any) -> Any:
+def traced_once(name: str, thing: Any, *arguments: Any) -> Any:
+    """What a method returns, by JAX's cache of traces, so that the trace that is checked serves the program, too.
+
+    A program for another device than a CPU is traced for itself.
+    """
+    return _traced_once(name, for_cpu(), thing, *arguments)
+
+
+@partial(jax.jit, static_argnums=(0, 1))
+def _traced_once(name: str, on_cpu: bool, thing: Any, *arguments: Any) -> Any:
     return getattr(thing, name)(*arguments)
-
-
-traced_once = jax.jit(_asked, static_argnums=0)  # so that the traces that are checked serve the compiled program, too
 
 
 def trusted(thing: Any) -> bool:
