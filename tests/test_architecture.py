@@ -130,7 +130,7 @@ OFFERED = {
     "confidence": {"bernoulli.SOLVERS", "bernoulli.exponential_excess", "bernoulli.shortfall"},
     "environments/rested": {"columns"},
     "families": {"tilting"},
-    "fast": {"jaxprs.constants", "jaxprs.primitives", "kept_programs"},
+    "fast": {"jaxprs.constants", "jaxprs.primitives", "kept_programs", "target.for_cpu"},
     "indices": {"posterior_layers", "posterior_tables", "relaxed", "subsidy.whittle_of"},
     "live": {"choice_laws", "real_arms"},
     "metrics": {

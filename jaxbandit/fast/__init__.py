@@ -42,9 +42,10 @@ Some choices that are made for speed cannot be separated from what they compute.
 | one arm at a time, so that its numbers stay in the fastest cache | `policies.imed_mc`, `policies.chains.tv_kl_ucb` | all arms at once |
 | arms compared one by one | `selection` | `jax.lax.top_k` |
 | runs cut into tiles and blocks that stay in a cache, an axis of size 1 removed | `simulation.plan`, `simulation.tiles` | one program for all runs |
-| the library's own code traced once in a process | `simulation.asking.tracing` | tracing at every call |
+| the library's own code traced once in a process | `simulation.library_code`, `simulation.asking.tracing` | tracing at every call |
 
-Others may take what is listed here, and `simulation` also takes `jaxprs.constants`, `jaxprs.primitives` and `kept_programs`.
+Others may take what is listed here, and `simulation` also takes `jaxprs.constants`, `jaxprs.primitives`, `kept_programs` and
+`target.for_cpu`.
 """  # noqa: E501
 
 from jaxbandit.fast.batching import over_runs
