@@ -11,6 +11,7 @@ import sys
 import sysconfig
 import traceback
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ import numpy as np
 
 from jaxbandit.fast.jaxprs import constants, primitives
 from jaxbandit.pytrees import is_plain
-from jaxbandit.simulation.library_code import traced_once
+from jaxbandit.simulation.library_code import traced_once, trusted
 
 CALLBACKS = frozenset(["pure_callback", "io_callback"])
 # addresses, a terminal's colours, names of Python functions and the rules of differentiation that go with them
@@ -34,9 +35,23 @@ class MethodError(Exception):
 def method(name: str, thing: Any, *arguments: Any) -> tuple[Any, list[bytes]]:
     """The shapes that a method returns, and the text of its computation."""
     try:
-        return call(lambda thing, *arguments: traced_once(name, thing, *arguments), thing, *arguments)
+        return call(partial(traced_once, name) if trusted(thing) else _traced_anew(name), thing, *arguments)
     except MethodError as fault:
         raise MethodError(f"{name}: {fault}") from fault.__cause__
+
+
+def _traced_anew(name: str) -> Callable[..., Any]:
+    """`library_code.traced_once` for users' code, by a function of its own, with which JAX's cache forgets the trace.
+
+    It has the same name, which the text of a jaxpr may contain.
+    """
+
+    @jax.jit
+    def _traced_once(thing: Any, *arguments: Any) -> Any:
+        return getattr(thing, name)(*arguments)
+
+    anew: Callable[..., Any] = _traced_once
+    return anew
 
 
 def call(function: Callable[..., Any], *arguments: Any) -> tuple[Any, list[bytes]]:
