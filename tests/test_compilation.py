@@ -14,9 +14,10 @@ from jax.interpreters import mlir
 
 import jaxbandit
 from jaxbandit import ALL, IMEDMC, KLUCBMC, TVKLUCB
-from jaxbandit.fast import SlowPathWarning, batching, compilation, pieces, slow_paths
+from jaxbandit.fast import SlowPathWarning, batching, compilation, pieces, random_bits, slow_paths
 from jaxbandit.fast.batching import over_runs
 from jaxbandit.fast.compilation import Compiled
+from jaxbandit.fast.jaxprs import primitives
 from jaxbandit.fast.pieces import in_one_piece, in_pieces
 from jaxbandit.simulation.chance import run_keys
 from jaxbandit.simulation.rounds import initial_carry, play_chunk
@@ -104,20 +105,37 @@ def test_in_parts_where_xla_cannot_compile_the_whole(monkeypatch):
         program(jnp.array(1))
 
 
-def test_what_is_compiled_ahead_is_not_compiled_again():
-    """By JAX's own count of what XLA compiles."""
-    compiled = []
+@pytest.fixture
+def compiled():
+    """What XLA compiles, by JAX's own count."""
+    programs = []
 
     def count(name, seconds, **about):
         if name == "/jax/core/compile/backend_compile_duration":
-            compiled.append(about)
+            programs.append(about)
 
+    jax.monitoring.register_event_duration_secs_listener(count)
+    return programs
+
+
+def test_what_is_compiled_ahead_is_not_compiled_again(compiled):
     program = Compiled(lambda x, n: jax.lax.fori_loop(0, n, lambda _, x: x * 1.5, x), itself, 0, on_cpu=True)
     program.ahead(jnp.ones(7), jnp.int32(2))()
-    jax.monitoring.register_event_duration_secs_listener(count)
-    assert program(jnp.ones(7), jnp.int32(3)).tolist() == [1.5**3] * 7
+    x, n = jnp.ones(7), jnp.int32(3)
+    compiled.clear()
+    assert program(x, n).tolist() == [1.5**3] * 7
     assert not compiled
     assert jax.jit(lambda x: x * 3.25)(1.5) == 4.875 and compiled  # it does count
+
+
+def test_a_first_call_compiles_its_program_and_nothing_else(compiled):
+    """Neither keys that are divided among devices nor draws need programs of their own."""
+    compilation.known_options()
+    random_bits._draws_as_jax_does.cache_clear()
+    policy = jaxbandit.Thompson()
+    compiled.clear()
+    jaxbandit.simulate(TWO, {"p": policy}, runs=13, horizon=7, progress=False)
+    assert len(compiled) == 1
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory maps are counted on Linux alone")
@@ -316,6 +334,33 @@ def test_draws_over_runs_are_those_of_jax():
     ours = jax.jit(over_runs(draws))(keys, numbers)
     theirs = jax.jit(jax.vmap(draws, in_axes=-1, out_axes=-1))(keys, numbers)
     jax.tree.map(np.testing.assert_array_equal, ours, theirs)
+
+
+@pytest.mark.parametrize("name", sorted(random_bits.RANDOM))
+def test_draws_of_another_version_of_jax_are_compared_first(monkeypatch, name):
+    newest = random_bits._COMPARED[1]
+    monkeypatch.setattr(random_bits, "_draws_as_jax_does", lambda name, partitionable: (name, partitionable))
+    keys = jax.random.split(jax.random.key(0))
+    assert random_bits.is_known(name, keys) is True
+    monkeypatch.setattr(jax, "__version_info__", (newest[0], newest[1] + 1, 0))
+    assert random_bits.is_known(name, keys) == (name, True)
+    monkeypatch.undo()
+    assert random_bits._draws_as_jax_does(name, True)  # of this version, which is not asked otherwise
+
+
+def test_what_is_computed_again_from_the_same_inputs_is_computed_once():
+    """Zeros of both signs are different inputs, and so are the turns of a loop."""
+
+    def twice(x):
+        return jnp.sin(x) * jnp.sin(x), x * 0.0 + 0.0, x * 0.0 + -0.0
+
+    x = -jnp.ones((3, 5))
+    closed = jax.make_jaxpr(over_runs(twice))(x)
+    assert list(primitives(closed.jaxpr)).count("sin") == 1
+    _, positive, negative = over_runs(twice)(x)
+    assert not np.signbit(positive).any() and np.signbit(negative).all()
+    looped = over_runs(lambda x: jax.lax.fori_loop(0, 3, lambda _, x: x + jnp.sin(x), jnp.sin(x)))(x)
+    np.testing.assert_allclose(looped, jax.lax.fori_loop(0, 3, lambda _, x: x + jnp.sin(x), jnp.sin(x)), rtol=1e-6)
 
 
 def test_sums_over_runs_of_nothing_few_and_many():

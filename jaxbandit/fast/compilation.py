@@ -178,11 +178,18 @@ def known_options() -> dict[str, Any]:
     """The compiler options for a CPU, without those that XLA does not know (any more)."""
     cpu = jax.sharding.SingleDeviceSharding(jax.local_devices(backend="cpu")[0])
     shape = jax.ShapeDtypeStruct((), "int32", sharding=cpu)
+
+    def compile(options: dict[str, Any]) -> None:
+        jax.jit(lambda x: x, compiler_options=options).lower(shape).compile()
+
+    with suppress(RuntimeError):  # XLA's own errors are of this kind
+        compile(_OPTIONS)
+        return _OPTIONS
     known = {}
     for name, value in _OPTIONS.items():
         try:
-            jax.jit(lambda x: x, compiler_options={name: value}).lower(shape).compile()
-        except RuntimeError as error:  # XLA's own errors are of this kind
+            compile({name: value})
+        except RuntimeError as error:
             if name == _WIDTH:
                 slow_path("vectors of AVX-512", f"XLA does not know the option {name}", error)
         else:

@@ -56,6 +56,9 @@ def evaluate(
 ) -> list[Any]:
     """The outputs of a jaxpr, computed with values of any kind in place of arrays.
 
+    An operation that occurs again, with the same inputs, is computed once: a policy that reads several arrays at one
+    index repeats a third of its operations.
+
     Args:
       jaxpr, consts: what `jax.make_jaxpr` returns, taken apart.
       arguments: the values of the jaxpr's inputs.
@@ -63,6 +66,7 @@ def evaluate(
       apply: the output values of an equation, from the equation and its input values.
     """
     values: dict[Any, Any] = {}
+    computed: dict[Any, Sequence[Any]] = {}
 
     def read(variable: Any) -> Any:
         return constant(variable.val) if hasattr(variable, "val") else values[variable]
@@ -70,9 +74,29 @@ def evaluate(
     values.update(zip(jaxpr.constvars, map(constant, consts), strict=True))
     values.update(zip(jaxpr.invars, arguments, strict=True))
     for equation in needed(jaxpr):
-        outputs = apply(equation, [read(variable) for variable in equation.invars])
-        values.update(zip(equation.outvars, outputs, strict=True))
+        inputs = [read(variable) for variable in equation.invars]
+        operation = _operation(equation, inputs)
+        if operation is None or operation not in computed:
+            computed[operation] = apply(equation, inputs)
+        values.update(zip(equation.outvars, computed[operation], strict=True))
     return [read(variable) for variable in jaxpr.outvars]
+
+
+def _operation(equation: Any, inputs: Sequence[Any]) -> Any:
+    """What determines the outputs of an equation, its inputs by their identity; None if it cannot be compared."""
+    if equation.effects:
+        return None
+    try:
+        read = tuple(
+            # a literal by its bits, since 0.0 equals -0.0
+            (variable.aval, np.asarray(variable.val).tobytes()) if hasattr(variable, "val") else id(value)
+            for variable, value in zip(equation.invars, inputs, strict=True)
+        )
+        operation = equation.primitive, read, tuple(sorted(equation.params.items()))
+        hash(operation)
+    except TypeError:  # a parameter without a hash
+        return None
+    return operation
 
 
 def needed(jaxpr: Any) -> list[Any]:

@@ -117,10 +117,11 @@ def _using_all(function: Callable[..., Any], arguments: Any, jaxpr: Any) -> Any:
     """
     leaves, structure = jax.tree.flatten(arguments)
     numbers = [jax.random.key_data(leaf) if _is_key(leaf) else leaf for leaf in leaves]
-    first = [leaf.ravel()[0].astype(jnp.float32) for leaf in numbers if leaf.size]
+    first = [_first_number(leaf) for leaf in numbers if leaf.size]
     if not first:
         return function(*arguments)
-    zero: Any = sum(jnp.minimum(jnp.where(x == x, jnp.abs(x), 0), 0) for x in first)
+    read = sum(number.astype(jnp.float32) for number in first)
+    zero = jnp.minimum(jnp.where(read == read, jnp.abs(read), 0), 0)
     one = 1 / (1 + zero)
     depending = _depending_on(jaxpr)
     usable = [n for n, leaf in enumerate(leaves) if not _is_key(leaf)]
@@ -133,6 +134,10 @@ def _using_all(function: Callable[..., Any], arguments: Any, jaxpr: Any) -> Any:
     product = jax.lax.slice(result, [0] * result.ndim, [1] * result.ndim) * one.astype(result.dtype)
     results[smallest] = jax.lax.dynamic_update_slice(result, product, [0] * result.ndim)
     return jax.tree.unflatten(of_results, results)
+
+
+def _first_number(array: Array) -> Array:
+    return jax.lax.squeeze(jax.lax.slice(array, [0] * array.ndim, [1] * array.ndim), range(array.ndim))
 
 
 def _depending_on(jaxpr: Any) -> list[frozenset[int]]:

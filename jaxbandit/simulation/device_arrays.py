@@ -26,25 +26,29 @@ def of_usual_type(leaf: Any) -> np.ndarray:
 def put(mesh: Mesh, tree: Any, divided: bool) -> Any:
     """The tree on all devices of the mesh: divided along the runs, or whole on each.
 
+    Keys travel as their uint32 words, which NumPy can hold: JAX would compile a program that divides an array of keys.
     Where the mesh has devices of several processes, each process holds the whole tree and passes its own devices
     their part.
     """
     leaves, structure = jax.tree.flatten(tree)
+    kinds = [jax.random.key_impl(leaf) if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else None for leaf in leaves]
+    arrays = [
+        leaf if kind is None else np.asarray(jax.random.key_data(leaf))
+        for leaf, kind in zip(leaves, kinds, strict=True)
+    ]
     shardings = [NamedSharding(mesh, last_by_runs(leaf) if divided else P()) for leaf in leaves]
     if all(sharding.is_fully_addressable for sharding in shardings):
-        return jax.tree.unflatten(structure, jax.device_put(leaves, shardings))
-    return jax.tree.unflatten(structure, list(map(_put_from_host, leaves, shardings)))
-
-
-def _put_from_host(leaf: Any, sharding: NamedSharding) -> Any:
-    """`put` for a mesh with devices of several processes; keys travel as their uint32 words, which NumPy can hold."""
-    if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
-        bits = jax.random.key_data(leaf)
-        spec = P(*sharding.spec, *[None] * (bits.ndim - leaf.ndim))
-        whole = _put_from_host(bits, NamedSharding(sharding.mesh, spec))
-        return jax.random.wrap_key_data(whole, impl=jax.random.key_impl(leaf))
-    whole = np.asarray(leaf)
-    return jax.make_array_from_callback(whole.shape, sharding, lambda part: whole[part])
+        placed: list[Array] = jax.device_put(arrays, shardings)
+    else:
+        placed = [
+            jax.make_array_from_callback(array.shape, sharding, np.asarray(array).__getitem__)
+            for array, sharding in zip(arrays, shardings, strict=True)
+        ]
+    placed = [
+        array if kind is None else jax.random.wrap_key_data(array, impl=kind)
+        for array, kind in zip(placed, kinds, strict=True)
+    ]
+    return jax.tree.unflatten(structure, placed)
 
 
 def to_host(values: Array) -> np.ndarray:
