@@ -8,7 +8,8 @@ demand" compute an index only where it can decide; beside their speed stands how
 in the last 100 rounds had theirs computed. The ratio is to the scalar loop (extra `bench`), measured in the same call:
 machines differ, ratios much less. Writes the table as JSON; --check FILE compares with such a file by ratios, and fails
 where a row has become slower by more than a fifth.
---first instead times how long a first call takes, tracing and compiling included, each case in a process of its own.
+--first instead times how long a first call takes, tracing and compiling included, each case in a process of its own;
+the first rows are plain programs of `jit`, `vmap` and `scan`, of which that of UCB1 is the yardstick.
 --calls instead times what calls cost beside playing: `simulate` again, and sweeps of many tiny cases.
 --fits instead times fits to choices, beside a loop with SciPy.
 """

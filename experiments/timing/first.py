@@ -24,7 +24,7 @@ from experiments.published.scenarios import policies
 from jaxbandit.timing.stopwatch import arms_of, seconds_of
 
 RUNS, HORIZON = 100, 1000
-YARDSTICK = "plain jit of UCB1"
+PLAIN = ("UCB1", 2), ("TVKLUCB", 2), ("TVKLUCB", 8), ("TVKLUCB", 32), ("IMEDMC", 3)  # also timed without `simulate`
 EVENTS = {
     "/jax/core/compile/jaxpr_trace_duration": "trace",
     "/jax/core/compile/jaxpr_to_mlir_module_duration": "lower",
@@ -52,11 +52,13 @@ class First:
 
 def cases() -> Iterator[tuple[str, dict[str, Any]]]:
     """Names, and what a child process is asked for."""
-    yield YARDSTICK, {}
+    for name, states in PLAIN:  # the first one is the yardstick
+        yield f"jit {name}, {states} states", {"policy": name, "arms": 5, "states": states, "plain": True}
     for name in jaxbandit.ALL:
         yield name, {"policy": name, "arms": 5, "states": 2}
     for states in (2, 3, 4, 8, 16, 32, 64):
         yield f"TVKLUCB, {states} states", {"policy": "TVKLUCB", "arms": 5, "states": states}
+    yield "IMEDMC, 3 states", {"policy": "IMEDMC", "arms": 5, "states": 3}
     for arms in (2, 20, 100):
         yield f"TVKLUCB, {arms} arms", {"policy": "TVKLUCB", "arms": arms, "states": 2}
     yield "scenario 1's policies", {"policy": "", "arms": 5, "states": 2}
@@ -112,8 +114,8 @@ def time_calls(case: dict[str, Any]) -> dict[str, Any]:
     """Time the case in this process, which has compiled nothing yet."""
     clock, name = Clock(), case.get("policy", "")
     play: Callable[..., Any]
-    if not case:
-        play = plain_ucb1()
+    if case.get("plain"):
+        play = plain_jit(name, case["arms"], case["states"])
     else:
         played = {name: jaxbandit.ALL[name]()} if name else policies("scenario 1")
         size = {"runs": RUNS, "horizon": HORIZON, "progress": False}
@@ -121,31 +123,31 @@ def time_calls(case: dict[str, Any]) -> dict[str, Any]:
     before = clock.seconds()
     call = seconds_of(play)
     spent = {kind: seconds - before[kind] for kind, seconds in clock.seconds().items()}
-    again = seconds_of(play) if case else 0.0
+    again = seconds_of(play)
     others = {}
-    if case and not name:
+    if not name:
         smaller = {label: jax.tree.map(lambda leaf: leaf * 0.99, policy) for label, policy in played.items()}
         for what, changed in (AGAIN | {"other numbers": {"policies": smaller}}).items():
             others[what] = seconds_of(partial(play, **changed)) - seconds_of(partial(play, **changed))
     return spent | {"call": call, "again": again, "others": others}
 
 
-def plain_ucb1() -> Callable[[], Any]:
+def plain_jit(name: str, arms: int, states: int) -> Callable[[], Any]:
     """What anyone would write: one run's rounds in a scan, over runs by `vmap`, in one `jit`."""
-    arms, policy = arms_of(5, 2), jaxbandit.ALL["UCB1"]()
+    environment, policy = arms_of(arms, states), jaxbandit.ALL[name]()
 
     def run(key: Any) -> Any:
         def one_round(carry: Any, t: Any) -> tuple[Any, None]:
             here, state = carry
-            played = jnp.argmax(policy.scores(key, state, t)[0])[None]
-            here, feedback = arms.step(key, here, played, t)
+            scores, state = policy.scores(key, state, t)
+            here, feedback = environment.step(key, here, jnp.argmax(scores)[None], t)
             return (here, policy.update(state, feedback)), None
 
-        initial = arms.init(key), policy.init(jnp.asarray(arms.reward, float))
+        initial = environment.init(key), policy.init(jnp.asarray(environment.reward, float))
         return jax.lax.scan(one_round, initial, jnp.arange(1, HORIZON + 1))[0]
 
-    keys = jax.random.split(jax.random.key(0), RUNS)
-    return lambda: jax.block_until_ready(jax.jit(jax.vmap(run))(keys))
+    keys, runs = jax.random.split(jax.random.key(0), RUNS), jax.jit(jax.vmap(run))
+    return lambda: jax.block_until_ready(runs(keys))
 
 
 if __name__ == "__main__":
