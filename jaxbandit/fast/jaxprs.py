@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
+from numbers import Number
 from typing import Any, NamedTuple
 
 import jax
@@ -87,12 +88,14 @@ def _operation(equation: Any, inputs: Sequence[Any]) -> Any:
     if equation.effects:
         return None
     try:
-        read = tuple(
-            # a literal by its bits, since 0.0 equals -0.0
+        read = tuple(  # numbers by their bits or digits, since 0.0 equals -0.0
             (variable.aval, np.asarray(variable.val).tobytes()) if hasattr(variable, "val") else id(value)
             for variable, value in zip(equation.invars, inputs, strict=True)
         )
-        operation = equation.primitive, read, tuple(sorted(equation.params.items()))
+        parameters = (
+            (name, repr(value) if isinstance(value, Number) else value) for name, value in equation.params.items()
+        )
+        operation = equation.primitive, read, tuple(sorted(parameters))
         hash(operation)
     except TypeError:  # a parameter without a hash
         return None
