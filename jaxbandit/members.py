@@ -9,13 +9,14 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Literal, Protocol
 
 import jax
 import numpy as np
 
 from jaxbandit.base import Declares, Environment, Policy, State, Task
 
+Units = Literal["own", "shifted", "mapped"]
 DECLARED = Declares._fields
 # members of earlier versions of the protocol, and their replacements
 REPLACED = {
@@ -104,6 +105,10 @@ class FullPolicy(Policy, Protocol):
 
     # whether the round determines which arm may be explored, so that `WithDetector` cannot restart one arm's clock
     takes_turns: ClassVar[bool] = False
+    # the rewards that `init` and `update` see: the environment's "own"; "shifted" ones, from which a constant is
+    # subtracted where they are far from 0; or "mapped" ones, mapped to [0, 1] where a table leaves it, and shifted
+    # where there is no table. The map is made in float64, so that small differences of large rewards are kept.
+    units: ClassVar[Units] = "own"
 
     def validate(self, task: Task) -> None:
         """Raise ValueError for a field out of range, or a `Task` that the policy cannot play. On the host.
@@ -240,6 +245,38 @@ def markovian(policy: Any) -> Callable[[State, jax.Array], jax.Array] | None:
 def takes_turns(policy: Any) -> bool:
     """Whether the round determines which arm a policy may explore."""
     return getattr(policy, "takes_turns", FullPolicy.takes_turns)
+
+
+def units(policy: Any) -> Units:
+    """The units of reward in which a policy sees rewards."""
+    kind: Units = getattr(policy, "units", FullPolicy.units)
+    return kind
+
+
+def in_units(environment: Any, low: float, span: float) -> Any:
+    """The environment with its rewards in other units, (reward - low) / span; None if it cannot be made.
+
+    One of this package pays by its field `reward` [K, S], or holds one that does, or has a method `shifted`. A class of
+    a user may compute with its rewards in other ways.
+    """
+    if not type(environment).__module__.startswith("jaxbandit."):
+        return None
+    if environment.reward is None:
+        shifted = getattr(environment, "shifted", None)
+        return None if shifted is None or span != 1 else shifted(low)
+    if "reward" in field_names(environment):
+        return dataclasses.replace(environment, reward=(np.asarray(environment.reward, float) - low) / span)
+    for name in ("environment", "arms", "each"):
+        if name in field_names(environment):
+            inner = in_units(getattr(environment, name), low, span)
+            return None if inner is None else dataclasses.replace(environment, **{name: inner})
+    return None
+
+
+def centre(environment: Any) -> float:
+    """A number near the rewards without a finite table, if these are so far from 0 that float32 blurs them; else 0."""
+    inner = getattr(environment, "environment", None)
+    return float(getattr(environment, "centre", 0.0)) if inner is None else centre(inner)
 
 
 def takes_states(policy: Any) -> bool:

@@ -28,6 +28,11 @@ class Wrapper:
         """The policy's method `markovian`, as a function of the wrapper's state and the round, or None."""
         return self._of_own_state(members.markovian(self.policy))
 
+    @property
+    def units(self) -> members.Units:
+        """The units of reward in which the policy sees rewards."""
+        return members.units(self.policy)
+
     def _of_own_state(self, method: Any) -> Any:
         return method and (lambda state, t: method(state.policy, self.own_round(state, t)))
 

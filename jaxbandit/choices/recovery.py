@@ -16,6 +16,7 @@ from jaxbandit.choices.choice_data import Choices
 from jaxbandit.choices.choice_fit import ChoiceFit, fit
 from jaxbandit.choices.parameter_ranges import Ranges, ranges_of
 from jaxbandit.members import probabilities
+from jaxbandit.reward_units import check_distinct
 from jaxbandit.selection import top_arms
 from jaxbandit.simulation.asking.contracts import check_task
 
@@ -198,7 +199,8 @@ def _players(
 def choices_of(policy: Any, fitted: Ranges, environment: Any, values: np.ndarray, rounds: int, key: Array) -> Choices:
     """The choices of players with these values [N, P] of the fitted fields, who play the environment."""
     has("environment", environment, "an environment", "reward", "means", "init", "step")
-    check_task("policy", policy, Task(environment, horizon=rounds))
+    check_task("policy", policy, task := Task(environment, horizon=rounds))
+    check_distinct("environment", task.reward)
     keys = jax.random.split(key, (len(values), 2))
     arms, rewards = _played(policy, fitted.names, environment, jnp.asarray(values, float), keys, rounds)
     number = len(np.asarray(environment.means()))

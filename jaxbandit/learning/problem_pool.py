@@ -12,6 +12,7 @@ from jaxbandit import members
 from jaxbandit.arguments import LARGEST, excerpt, number
 from jaxbandit.base import Environment, Policy, Task, described, stack
 from jaxbandit.members import declares, has_methods
+from jaxbandit.reward_units import check_distinct
 from jaxbandit.stress import Space, preparation
 
 DRAWN = 4096  # problems of a space: more than a policy sees in a step, and drawn in seconds
@@ -59,6 +60,7 @@ def pool_of(problems: Any, key: jax.Array, weights: Mapping[str, float] | None =
             raise ValueError(
                 "problems: policies learn on arms of which one is played a round and pays; these are others"
             )
+        check_distinct("problems", Task(arms).reward)
     best = [members.comparator(arms, 1) for arms in each]
     means = [np.max(arms.means()) if value is None else np.mean(value) for arms, value in zip(each, best, strict=True)]
     weight = np.ones(len(each)) if weights is None else np.array(list(weights.values()), float)

@@ -14,6 +14,7 @@ from jax import Array
 from jaxbandit import members
 from jaxbandit.base import Feedback, State, Task
 from jaxbandit.members import declares
+from jaxbandit.reward_units import check_distinct
 from jaxbandit.selection import top_arms
 
 
@@ -42,6 +43,7 @@ class BanditEnv(gymnasium.Env):  # type: ignore[misc]
         task = Task(arms, plays, horizon)
         self._arms, self._plays, self._horizon = arms, plays, horizon
         self._table = task.reward
+        check_distinct("arms", self._table if self._table.size else arms.means())
         self._cost = np.asarray(arms.cost) if declares(arms).paid == "all" else None
         kept = members.passive_reward(arms)
         self._kept = self._table if kept is None else np.asarray(kept, float)
@@ -77,6 +79,9 @@ class BanditEnv(gymnasium.Env):  # type: ignore[misc]
         )
         feedback, stays = jax.device_get((feedback, stays))
         played = feedback.arms
+        if self._states:  # in float64
+            paying = feedback.before if declares(self._arms).pays == "before" else feedback.states
+            feedback = feedback._replace(rewards=self._table[played, paying])
         self._last[played], self._rewards[played], self._shown_at[played] = feedback.states, feedback.rewards, self._t
         if feedback.shown is not None:
             self._last[:], self._shown_at[:] = feedback.shown, self._t

@@ -18,7 +18,7 @@ from jaxbandit.live import off_policy
 from jaxbandit.live.choice_laws import choice_law, taught
 from jaxbandit.live.logged_rounds import Log, as_log, real_arms
 from jaxbandit.live.player import Player
-from jaxbandit.live.real_arms import check_plays
+from jaxbandit.live.real_arms import check_plays, check_rewards
 from jaxbandit.probabilities import stochastic
 
 LEAST = 30  # effective rounds, below which the bootstrap is not trusted
@@ -258,11 +258,12 @@ def _along(name: str, log: Log, policy: Any, learns: int) -> np.ndarray:
     """The probabilities of a policy that the first `learns` rounds of the log teach."""
     try:
         check_plays(policy, real_arms(log))
-        table = jnp.asarray(log.table, float)
+        units = check_rewards(name, policy, real_arms(log))
+        table = jnp.asarray(units.seen(log.table), float)
         law = choice_law(policy, jax.eval_shape(policy.init, table))
     except ValueError as error:
         raise ValueError(f"{name}: {error}") from None
     rows = np.stack([log.arm, log.state, np.arange(1, len(log.arm) + 1)], -1).astype(np.int32)
-    real = np.stack([log.reward, log.probability], -1).astype(table.dtype)
+    real = np.stack([units.seen(log.reward), log.probability], -1).astype(table.dtype)
     numbers = taught(policy, table, rows, real, np.int32(learns), law.numbers)
     return law.probabilities(*(np.asarray(each, float) for each in numbers))

@@ -15,7 +15,7 @@ from jaxbandit.arguments import LARGEST_INTEGER, choice, excerpt, has, integer, 
 from jaxbandit.base import described
 from jaxbandit.live.logged_rounds import Log, as_log, real_arms
 from jaxbandit.live.player import Player
-from jaxbandit.live.real_arms import check_plays
+from jaxbandit.live.real_arms import check_plays, check_rewards
 from jaxbandit.live.replayed_rounds import in_own_order, in_rounds
 
 Order = Literal["round", "arm"]
@@ -138,6 +138,7 @@ def replay(
         try:
             has("policy", policy, "a policy", "init", "scores", "update")
             check_plays(policy, arms)
+            check_rewards("rewards", policy, arms)
         except ValueError as error:
             raise ValueError(f"policies: {label!r}: {error}") from None
         found.append(_replayed(log, policy, order, most, seeds, level, seed))

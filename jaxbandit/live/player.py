@@ -22,7 +22,7 @@ from jaxbandit.live.log_file import LogFile
 from jaxbandit.live.log_result import log_result
 from jaxbandit.live.logged_position import LoggedPosition
 from jaxbandit.live.position import Choice, Position
-from jaxbandit.live.real_arms import RealArms, check_plays, check_some_arms
+from jaxbandit.live.real_arms import RealArms, check_new_rewards, check_plays, check_some_arms
 from jaxbandit.live.summary_table import Report, report
 from jaxbandit.results.result import Result
 from jaxbandit.simulation.asking.contracts import check_leaves
@@ -95,7 +95,8 @@ class Player(LoggedPosition):
         }
         if imagined := self._arms.priors({} if prior is None else prior):
             check_some_arms("prior", policy, self._arms.table)
-            about["prior"] = imagined
+            kind_of = self._arms.kind.type  # rounded, as files of earlier versions have them
+            about["prior"] = [[arm, [[state, float(kind_of(paid))] for state, paid in said]] for arm, said in imagined]
         log = LogFile(store, about, integer("snapshot", snapshot, 1, LARGEST_INTEGER))
         super().__init__(log, partial(Position, policy, self._arms, key_data, code, imagined))
 
@@ -230,6 +231,7 @@ class Player(LoggedPosition):
                 if position.arms.names.index(arm) in position.retired:
                     raise ValueError(f"arm: {arm!r} was retired; give the new arm another name")
                 return
+            check_new_rewards(self._policy, new[2], position.units)
             check_plays(self._policy, more)
             self._append(position, ["add", *new, copied, outcomes])
 

@@ -19,7 +19,8 @@ from jaxbandit import members
 from jaxbandit.arguments import integer
 from jaxbandit.base import Feedback, State, described
 from jaxbandit.live.decision import Decision
-from jaxbandit.live.real_arms import RealArms
+from jaxbandit.live.real_arms import RealArms, check_rewards
+from jaxbandit.reward_units import OWN
 from jaxbandit.selection import top_arms
 from jaxbandit.version import __version__
 
@@ -104,7 +105,8 @@ class Position:
         self.random = members.probabilities(policy) is not None
         self.n, self.digest = 0, START
         self.round = self.plays = 0
-        self.state = _initial(policy, jnp.asarray(arms.table, float))
+        self.units = check_rewards("states", policy, arms)
+        self.state = self._before(arms)
         self.last = [0] * arms.arms  # the state that each arm last showed
         self.open: dict[int, Choice] = {}
         self.together: dict[int, list[Any]] = {}  # by round of several plays: how many are open, the others' outcomes
@@ -177,10 +179,16 @@ class Position:
         if kind == "forget":
             raise ValueError(f"id: {place} was forgotten; its answer is not learned")
         arm, number, paid = old
-        if self.arms.outcome(arm, state, reward) != (number, paid):
+        if not self._same(self.arms.outcome(arm, state, reward), (number, paid)):
             said = repr(self.arms.states[arm][number]) if self.arms.states else f"reward {paid}"
             raise ValueError(f"id: {place} was answered with {said}; the first answer stays")
         return None
+
+    def _same(self, said: tuple[int, float], old: tuple[int, float]) -> bool:
+        """Whether two outcomes are the same; logs of earlier versions have rewards in the policy's float type."""
+        if self.arms.reward is not None:
+            return said[0] == old[0]
+        return said == old or (self.units == OWN and float(self.arms.kind.type(said[1])) == old[1])
 
     def _answered(self, number: int, arm: int, state: int, reward: float) -> None:
         choice = self.open.pop(number)
@@ -214,9 +222,14 @@ class Position:
 
     def _learn(self, arms: list[int], states: list[int], real: list[Any], t: int) -> None:
         whole = np.array([arms, [self.last[arm] for arm in arms], states], np.int32)
-        self.state = _learned(self.policy, self.state, whole, np.array(real, self.arms.kind), np.int32(t))
+        numbers = np.array([self.units.seen(real[0]), *real[1:]], self.arms.kind)
+        self.state = _learned(self.policy, self.state, whole, numbers, np.int32(t))
         for arm, state in zip(arms, states):
             self.last[arm] = state
+
+    def _before(self, arms: RealArms) -> State:
+        """The policy's state before the first play of these arms."""
+        return _initial(self.policy, jnp.asarray(self.units.seen(arms.table), float))
 
     def _imagine(self, arm: int, outcomes: list[list[Any]]) -> None:
         """Let the policy learn answers that are imagined, as if the arm had been played in the present round."""
@@ -227,7 +240,7 @@ class Position:
         """One more arm: a new row of every array of the policy's state, or a copy of the row of another arm."""
         rows, start = self.state, like
         if start is None:
-            rows, start = _initial(self.policy, jnp.asarray(arms.table, float)), self.arms.arms
+            rows, start = self._before(arms), self.arms.arms
         more = jax.tree.map(lambda leaf, row: jnp.concatenate([leaf, row[start : start + 1]]), self.state, rows)
         self.state, self.arms = more, arms
         self.last.append(0 if like is None else self.last[like])
@@ -236,7 +249,8 @@ class Position:
     def program(self) -> str:
         """What the bits of a state depend on beside the log: a snapshot of another program is not used."""
         where = f"{jax.default_backend()} {platform.machine()}"
-        return f"jaxbandit {__version__}, jax {jax.__version__}, {self.arms.kind}, {where}, code {self.code}"
+        units = "" if self.units == OWN else f", rewards {self.units.low} + {self.units.span} x"
+        return f"jaxbandit {__version__}, jax {jax.__version__}, {self.arms.kind}{units}, {where}, code {self.code}"
 
     def snapshot(self) -> tuple[str, bytes]:
         """The position as a text of JSON and the bytes of the state's arrays."""

@@ -13,6 +13,7 @@ import numpy as np
 from jaxbandit import members
 from jaxbandit.arguments import LARGEST, as_floats, excerpt, finite, list_of, number
 from jaxbandit.base import Feedback, Range, Task
+from jaxbandit.reward_units import RewardUnits, check_distinct, reward_units
 from jaxbandit.simulation.asking.contracts import check_task
 from jaxbandit.simulation.asking.tracing import EnvironmentShapes, Size, policy_program
 
@@ -100,7 +101,7 @@ class RealArms:
         return self.names.index(name)
 
     def outcome(self, arm: int, state: Any, reward: Any) -> tuple[int, float]:
-        """The state that an answer says, and its reward in the default float type; state 0 if rewards are numbers."""
+        """The state that an answer says, and its reward, float64; state 0 if rewards are numbers."""
         if self.reward is None or self.states is None:
             if state is not None:
                 raise ValueError(f"state: {excerpt(state)}; the arms have no states, give reward=..")
@@ -109,8 +110,8 @@ class RealArms:
                 paid = number("reward", reward, max(low, -LARGEST), min(high, LARGEST))
             except ValueError as error:
                 raise ValueError(f"{error}; {UNKNOWN}") from None
-            return 0, float(self.kind.type(paid))
-        row, names = self.reward[arm].astype(self.kind), self.states[arm]
+            return 0, paid
+        row, names = self.reward[arm], self.states[arm]
         place = None
         if state is not None:
             if not isinstance(state, str) or state not in names:
@@ -155,13 +156,27 @@ class RealArms:
             paid = number("reward", reward)
         except ValueError as error:
             raise ValueError(f"{error}; {UNKNOWN}") from None
-        paying: list[int] = np.flatnonzero(row == row.dtype.type(paid)).tolist()
+        same = row == paid
+        if not same.any():  # a reward that was rounded, as one of JAX
+            same = row.astype(self.kind) == self.kind.type(paid)
+        paying: list[int] = np.flatnonzero(same).tolist()
         if not paying:
             raise ValueError(
                 f"reward: {reward}; no state of arm {self.names[arm]!r} pays it, they pay {excerpt(row.tolist())}; for "
                 "real numbers make the player with rewards=(low, high)"
             )
         return paying
+
+
+def check_rewards(name: str, policy: Any, arms: RealArms) -> RewardUnits:
+    """The units of reward in which the policy sees these arms.
+
+    Raises:
+      ValueError: rewards of states that differ, and that are the same number for the policy.
+    """
+    units = reward_units(policy, arms.table, arms.reward_range)
+    check_distinct(name, arms.table, units)
+    return units
 
 
 def check_plays(policy: Any, arms: RealArms, plays: int = 1) -> str:
@@ -173,6 +188,17 @@ def check_plays(policy: Any, arms: RealArms, plays: int = 1) -> str:
     shown = EnvironmentShapes(None, Feedback(empty, empty, empty, empty, empty, chances=chances), {}, None)
     form = jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(jnp.shape(leaf), jnp.result_type(leaf)), policy)
     return policy_program("policy", form, Size(arms.arms, arms.table.shape[1], plays, real), shown).hash
+
+
+def check_new_rewards(policy: Any, rewards: list[float] | None, units: RewardUnits) -> None:
+    """Raise ValueError for a new arm whose rewards a policy that maps rewards to [0, 1] would see outside of it."""
+    seen = units.seen([] if rewards is None else rewards)
+    if members.units(policy) == "mapped" and ((seen < 0) | (seen > 1)).any():
+        low, high = (units.low + units.span * end for end in (0, 1))
+        raise ValueError(
+            f"states: the new arm pays {excerpt(rewards)}, and {type(policy).__name__} sees rewards on the scale of "
+            f"the first arms, from {low:g} to {high:g}; begin a new player whose states include these rewards"
+        )
 
 
 def check_some_arms(argument: str, policy: Any, table: np.ndarray) -> None:

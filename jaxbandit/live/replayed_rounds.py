@@ -14,6 +14,7 @@ from jax import Array
 from jaxbandit import members
 from jaxbandit.base import Feedback, State
 from jaxbandit.live.logged_rounds import Log
+from jaxbandit.reward_units import reward_units
 from jaxbandit.selection import top_arms
 
 MOST = 2**24  # rounds of all seeds that are replayed at a time
@@ -21,8 +22,9 @@ MOST = 2**24  # rounds of all seeds that are replayed at a time
 
 def in_rounds(log: Log, policy: Any, keys: np.ndarray, index: np.ndarray, most: int) -> np.ndarray:
     """The places [seeds, n] of the rounds that each seed used, of those in `index`; -1 for those passed over."""
-    rows = log.arm.astype(np.int32), log.state.astype(np.int32), log.reward
-    shared = jnp.asarray(log.table, float), np.int32(most)
+    units = reward_units(policy, log.table, log.reward_range)
+    rows = log.arm.astype(np.int32), log.state.astype(np.int32), units.seen(log.reward)
+    shared = jnp.asarray(units.seen(log.table), float), np.int32(most)
     agreed = _in_parts(
         lambda key, at: _agreed(policy, *shared, key, *(column[at] for column in rows)), len(log.arm), keys, index
     )
@@ -33,8 +35,9 @@ def in_own_order(log: Log, policy: Any, keys: np.ndarray, most: int) -> np.ndarr
     """The places [seeds, rounds] of the rounds that each seed used, -1 where an arm had no answer left."""
     order = np.argsort(log.arm, kind="stable").astype(np.int32)
     plays = np.bincount(log.arm, minlength=len(log.arms)).astype(np.int32)
-    rows = order, np.cumsum(plays, dtype=np.int32) - plays, plays, log.state.astype(np.int32), log.reward
-    table = jnp.asarray(log.table, float)
+    units = reward_units(policy, log.table, log.reward_range)
+    table, paid = jnp.asarray(units.seen(log.table), float), units.seen(log.reward)
+    rows = order, np.cumsum(plays, dtype=np.int32) - plays, plays, log.state.astype(np.int32), paid
     return _in_parts(lambda key: _answered_in_turn(policy, table, *rows, key, steps=most), most, keys)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -52,15 +52,29 @@ class Report(NamedTuple):
         width = max(len("arm"), *map(len, self.arms))
         shown = not np.isnan(self.best).all()
         best = f"  {'best':>6}" if shown else ""
+        digits = digits_of([self.mean, self.low, self.high])
         lines = [f"{'arm':{width}}  {'plays':>9}  {'answers':>9}  {'open':>6}  {'mean':>9}{best}  interval"]
         for k, name in enumerate(self.arms):
-            interval = "" if np.isnan(self.low[k]) else f"[{self.low[k]:.4g}, {self.high[k]:.4g}]"
-            mean = "" if np.isnan(self.mean[k]) else f"{self.mean[k]:.4g}"
+            interval = "" if np.isnan(self.low[k]) else f"[{self.low[k]:.{digits}g}, {self.high[k]:.{digits}g}]"
+            mean = "" if np.isnan(self.mean[k]) else f"{self.mean[k]:.{digits}g}"
             counts = f"{self.plays[k]:>9,}  {self.answers[k]:>9,}  {self.open[k]:>6,}"
             if shown:
                 best = f"  {self.best[k]:>6.1%}" if not np.isnan(self.best[k]) else " " * 8
             lines.append(f"{name:{width}}  {counts}  {mean:>9}{best}  {interval}".rstrip())
         return "\n".join(lines if self.decision is None else [*lines, str(self.decision)])
+
+
+def digits_of(numbers: Any) -> int:
+    """How many significant digits show the differences of these numbers: four, more where they are large and close.
+
+    >>> digits_of([0.1, 0.7, np.nan]), digits_of([1e8, 1e8 + 1])
+    (4, 12)
+    """
+    finite = np.asarray(numbers, float)
+    finite = finite[np.isfinite(finite)]
+    width = np.ptp(finite) if finite.size else 0.0
+    lost = np.log10(np.abs(finite).max() / width) if width > 0 else 0.0
+    return int(np.clip(4 + np.floor(max(lost, 0)), 4, 15))
 
 
 def report(position: Position, level: float) -> Report:

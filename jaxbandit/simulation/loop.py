@@ -17,6 +17,7 @@ from jaxbandit.arguments import LARGEST_INTEGER, excerpt, integer, truth
 from jaxbandit.interruption import CtrlC, interrupted, warn_of_stop
 from jaxbandit.results.result import Result, join_times
 from jaxbandit.simulation.asking.declared import Scenarios
+from jaxbandit.simulation.asking.policy_units import in_own_units
 from jaxbandit.simulation.asking.recording import Record
 from jaxbandit.simulation.asking.request import Policies, Request, check, default_times
 from jaxbandit.simulation.asking.tracing import VISITS
@@ -229,7 +230,11 @@ def pieces(
                 times=times[:done],
                 visits={label: arrays[VISITS][:, :, :, :done] for label, arrays in kept.items()},
                 recorded={
-                    name: {label: arrays[name][:, :, :, :done] for label, arrays in kept.items() if name in arrays}
+                    name: {
+                        label: in_own_units(name, arrays[name], arrays[VISITS], request.units[label])[:, :, :, :done]
+                        for label, arrays in kept.items()
+                        if name in arrays
+                    }
                     for name in dict.fromkeys(name for shapes in request.shapes.values() for name in shapes)
                 },
                 means=request.means,

@@ -164,10 +164,14 @@ class Tile:
         columns = np.arange(number * plan.width, (number + 1) * plan.width, dtype=np.int32)
         self.columns = dict.fromkeys(request.policies, columns)  # the run of each place; after the last run, nobody's
         self.keys = dict.fromkeys(request.policies, self._keys_of(columns))
-        self.environment, self.policies = (
+        once = {id(environment): environment for environment in request.seen.values()}  # which policies share
+        *placed, self.policies = (
             put(plan.mesh, jax.tree.map(of_usual_type, part), divided=False)
-            for part in (request.environment, request.players)
+            for part in (*once.values(), request.players)
         )
+        self.environments = {
+            label: dict(zip(once, placed))[id(environment)] for label, environment in request.seen.items()
+        }
         self.carries = {}
         for label in request.policies:
             leaves, structure = jax.tree.flatten(_carry_of_one(request, label))
@@ -266,7 +270,7 @@ class Tile:
     def _arguments(self, label: str, first: int, length: int, times: Any) -> tuple[Any, ...]:
         due = np.zeros(self.plan.slots + 1, np.int32)  # the last zero stands for the rest of the chunk
         due[: len(times)] = times
-        leading = self.environment, self.policies[label], self.keys[label], self.carries[label]
+        leading = self.environments[label], self.policies[label], self.keys[label], self.carries[label]
         return *leading, np.int32(first), due, np.int32(length)
 
 

@@ -65,6 +65,17 @@ class IndependentArms:
         """
         return self.law.means()
 
+    @property
+    def centre(self) -> float:
+        """A number near the rewards, if they are so far from 0 that float32 blurs them; else 0."""
+        return self.law.centre() if isinstance(self.law, laws.GaussianLaw | laws.UniformLaw) else 0.0
+
+    def shifted(self, centre: float) -> IndependentArms | None:
+        """The arms with a constant subtracted from all rewards; None if their laws cannot be moved."""
+        if isinstance(self.law, laws.GaussianLaw | laws.UniformLaw):
+            return IndependentArms(self.law.shifted(centre))
+        return None
+
     def init(self, key: Array) -> Played:
         """The state before the first round."""
         return Played(jnp.zeros(self.arms, jnp.uint32), no_sums(self.arms))

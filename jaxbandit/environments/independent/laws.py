@@ -14,6 +14,7 @@ from jaxbandit import families, quantiles
 from jaxbandit.base import Family, Range, pytree
 from jaxbandit.environments.independent.inverse_laws import ENTRIES, PIECES
 from jaxbandit.fast import computed_once, exponential, look_up
+from jaxbandit.reward_units import FAR, far_from_zero
 
 Words = tuple[Array, Array]  # 64 random bits, two words [M] uint32
 
@@ -49,6 +50,13 @@ class GaussianLaw:
 
     def family(self) -> Family | None:
         return families.Gaussian(np.asarray(self.deviation) ** 2)
+
+    def centre(self) -> float:
+        mean = np.asarray(self.mean)
+        return float(mean.min()) if np.abs(mean).max() > FAR * np.min(self.deviation) else 0.0
+
+    def shifted(self, centre: float) -> GaussianLaw:
+        return GaussianLaw(np.asarray(self.mean) - centre, self.deviation)
 
     def draw(self, words: Words, arms: Array) -> Array:
         mean, deviation = _of(arms, self.mean, self.deviation)
@@ -90,6 +98,12 @@ class UniformLaw:
 
     def family(self) -> None:
         return None
+
+    def centre(self) -> float:
+        return far_from_zero(*self.range())
+
+    def shifted(self, centre: float) -> UniformLaw:
+        return UniformLaw(np.asarray(self.low) - centre, np.asarray(self.high) - centre)
 
     def draw(self, words: Words, arms: Array) -> Array:
         return quantiles.uniform(words, *_of(arms, self.low, self.high))

@@ -70,6 +70,8 @@ class BayesGittins:
     [0.703, 0.703]
     """
 
+    units = "mapped"
+
     tables: ArrayLike
     prior: ArrayLike
     discount: ArrayLike = 0.9

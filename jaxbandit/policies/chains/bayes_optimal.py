@@ -46,6 +46,8 @@ class BayesOptimal:
     [0.0, 1.0]
     """
 
+    units = "mapped"
+
     decisions: ArrayLike
     offsets: ArrayLike
     reward: ArrayLike = (0.0, 1.0)

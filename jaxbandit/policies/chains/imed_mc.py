@@ -77,6 +77,8 @@ class IMEDMC:
     [-11.3902, -2.3026]
     """
 
+    units = "mapped"
+
     exponent: ArrayLike | None = None
     gap: ArrayLike | None = None
     memory: Forgets | None = None

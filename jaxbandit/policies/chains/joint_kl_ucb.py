@@ -46,6 +46,8 @@ class JointKLUCB:
     [0.4896, inf]
     """
 
+    units = "mapped"
+
     exploration: ArrayLike | None = None
     clock: Clock = static("round")
     memory: Forgets | None = None

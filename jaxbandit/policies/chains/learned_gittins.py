@@ -52,6 +52,8 @@ class PlugInGittins:
     [inf, inf]
     """
 
+    units = "mapped"
+
     discount: ArrayLike = 0.99
     prior: ArrayLike = per_arm(1.0)
     initial_state: ArrayLike = per_arm(0)
@@ -116,6 +118,8 @@ class PosteriorGittins:
     >>> policy.scores(jax.random.key(0), state, 1)[0].shape
     (2,)
     """
+
+    units = "mapped"
 
     discount: ArrayLike = 0.99
     prior: ArrayLike = per_arm(1.0)

@@ -48,6 +48,8 @@ class ThompsonMC:
     (2,)
     """
 
+    units = "mapped"
+
     leaving: ArrayLike = per_arm(1.0)
     staying: ArrayLike = per_arm(1.0)
     memory: Forgets | None = None

@@ -72,6 +72,8 @@ class KLUCBMC:
     [inf, inf]
     """
 
+    units = "mapped"
+
     exploration: ArrayLike | None = None
     unvisited: ArrayLike = 1.0
     samples: Samples = static("arm")
@@ -137,6 +139,8 @@ class TVKLUCB:
     >>> policy.scores(None, state, 1)[0].tolist()
     [inf, inf]
     """
+
+    units = "mapped"
 
     exploration: ArrayLike | None = None
     unvisited: ArrayLike = 1.0

@@ -54,6 +54,8 @@ class Exp4:
     [0.2909, 0.45, 0.2591]
     """
 
+    units = "mapped"
+
     advice: ArrayLike = per_arm(last=True)
     gamma: ArrayLike | None = None
     horizon: ArrayLike | None = None

@@ -70,6 +70,8 @@ class Hedge:
     [0.5761, 0.2119, 0.2119]
     """
 
+    units = "mapped"
+
     eta: ArrayLike | None = None
     horizon: ArrayLike | None = None
     regret: Goal = static("external")
@@ -140,6 +142,8 @@ class RegretMatching:
     >>> policy.probabilities(policy.update(policy.init(table), feedback)).tolist()
     [0.0, 0.5, 0.5]
     """
+
+    units = "shifted"
 
     regret: Literal["external", "internal"] = static("external")
 

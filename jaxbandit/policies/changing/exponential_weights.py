@@ -72,6 +72,8 @@ class Exp3:
     [0.37, 0.315, 0.315]
     """
 
+    units = "mapped"
+
     gamma: ArrayLike | None = None
     horizon: ArrayLike | None = None
 
@@ -129,6 +131,8 @@ class Exp3S:
     >>> policy.probabilities(state).round(4).tolist()
     [0.3691, 0.3155, 0.3155]
     """
+
+    units = "mapped"
 
     gamma: ArrayLike | None = None
     alpha: ArrayLike | None = None
@@ -199,6 +203,8 @@ class Rexp3:
     >>> policy.rounds_between_restarts(arms=2).tolist()
     249
     """
+
+    units = "mapped"
 
     gamma: ArrayLike | None = None
     batch: ArrayLike | None = None

@@ -48,6 +48,8 @@ class DiscountedUCB:
     [2.2904, 2.2881]
     """
 
+    units = "mapped"
+
     discount: ArrayLike | None = None
     xi: ArrayLike = 0.6
     horizon: ArrayLike | None = None
@@ -105,6 +107,8 @@ class SlidingWindowUCB:
     >>> policy.scores(None, state, 4)[0].round(4).tolist()
     [inf, 1.456]
     """
+
+    units = "mapped"
 
     window: int | None = static(None)
     xi: ArrayLike = 0.6

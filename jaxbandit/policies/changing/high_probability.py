@@ -57,6 +57,8 @@ class Exp3P:
     [0.3453, 0.3273, 0.3273]
     """
 
+    units = "mapped"
+
     horizon: ArrayLike
     delta: ArrayLike | None = None
     gamma: ArrayLike | None = None
@@ -136,6 +138,8 @@ class Exp3IX:
     >>> policy.probabilities(state, 2).round(4).tolist()
     [0.2033, 0.3984, 0.3984]
     """
+
+    units = "mapped"
 
     horizon: ArrayLike | None = None
 

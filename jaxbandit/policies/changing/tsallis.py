@@ -46,6 +46,8 @@ class TsallisINF:
     [0.1594, 0.8406]
     """
 
+    units = "mapped"
+
     reduced_variance: bool = static(False)
 
     def validate(self, task: Task) -> None:

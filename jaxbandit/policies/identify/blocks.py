@@ -178,6 +178,8 @@ class Blocks:
     ((2, 2, 49), [0.5, 0.5], [2, 2], [False, False])
     """
 
+    units = "mapped"
+
     joint: bool = static(False)
     grid: int = static(400)
     moves: ArrayLike = 4

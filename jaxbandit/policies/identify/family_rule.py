@@ -13,9 +13,11 @@ from jax.typing import ArrayLike
 from jaxbandit import arguments, members
 from jaxbandit.base import Family, Task, pytree
 from jaxbandit.families import TabledChains, TwoStateChains
+from jaxbandit.members import Units
 from jaxbandit.policies.identify.evidence import Evidence
 from jaxbandit.policies.identify.glr_rules import heuristic
 from jaxbandit.policies.parts import checks
+from jaxbandit.policies.parts.family_units import family_units
 from jaxbandit.policies.parts.memory import Memory, no_visits
 
 
@@ -81,6 +83,11 @@ class FamilyGLR:
             raise ValueError(
                 f"mixture: {arguments.excerpt(self.mixture)} is not a list of means from {low:g} to {high:g}"
             )
+
+    @property
+    def units(self) -> Units:
+        """A constant may be subtracted from rewards of a Gaussian family."""
+        return family_units(self.family)
 
     def begin(self, reward: Array) -> Memory:
         return no_visits(reward, self.family)

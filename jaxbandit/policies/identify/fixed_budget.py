@@ -10,8 +10,10 @@ import jax.numpy as jnp
 from jax import Array
 from jax.typing import ArrayLike
 
+from jaxbandit import members
 from jaxbandit.arguments import LARGEST_INTEGER, integer
 from jaxbandit.base import ANY_REWARD, Feedback, Task, described, pytree
+from jaxbandit.members import Units
 from jaxbandit.policies.identify.evidence import Evidence
 from jaxbandit.policies.identify.glr_rules import ChainGLR, Stopping, check_rule
 from jaxbandit.policies.parts import checks
@@ -58,6 +60,8 @@ class SequentialHalving:
     >>> result.answers["S"].ravel().tolist(), result.visits["S"][0, 0, 0, -1].sum(1).tolist()
     ([0, 0, 0], [30, 10, 30, 10])
     """
+
+    units = "mapped"
 
     budget: ArrayLike
 
@@ -130,6 +134,11 @@ class Budget:
     def validate(self, task: Task) -> None:
         check_budget("rounds", self.rounds, 1, task)
         check_rule("rule", self.rule, task)
+
+    @property
+    def units(self) -> Units:
+        """The units of reward of the rule."""
+        return members.units(self.rule)
 
     def begin(self, reward: Array) -> Any:
         return self.rule.begin(reward)

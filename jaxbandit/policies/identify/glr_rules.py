@@ -68,6 +68,8 @@ def heuristic(others: int, delta: ArrayLike, t: Array) -> Array:
 class GLR:
     """What both rules share: the threshold."""
 
+    units = "mapped"
+
     threshold: Threshold
 
     def validate(self, task: Task) -> None:

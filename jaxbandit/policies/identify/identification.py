@@ -13,6 +13,7 @@ from jaxbandit import members
 from jaxbandit.arguments import excerpt
 from jaxbandit.base import Feedback, Policy, State, Task, described, pytree
 from jaxbandit.fast import computed_once
+from jaxbandit.members import Units
 from jaxbandit.policies.identify.evidence import against_all
 from jaxbandit.policies.identify.glr_rules import ChainGLR, Stopping, check_rule
 from jaxbandit.policies.identify.sampling_rules import Sampling, Seen, TopTwo
@@ -76,6 +77,14 @@ class Identify:
             raise ValueError(f"sampling: {excerpt(self.sampling)} is neither a rule, such as TopTwo(), nor a policy")
         members.validate(self.sampling, task)
 
+    @property
+    def units(self) -> Units:
+        """The units of reward of the stopping rule, and of the policy that samples if there is one."""
+        kinds = {
+            members.units(part) for part in (self.stopping, *([self.sampling] if self._samples_by_policy() else []))
+        }
+        return kinds.pop() if len(kinds) == 1 else "own"
+
     def init(self, reward: Array) -> Identifying:
         memory = self.stopping.begin(reward)
         if self._has_rule():
@@ -134,6 +143,9 @@ class Identify:
 
     def _has_rule(self) -> bool:
         return members.has_methods(self.sampling, "choose", "validate")
+
+    def _samples_by_policy(self) -> bool:
+        return not (self._tracks() or self._has_rule())
 
     def _tracking(self) -> TrackAndStop:
         return self.sampling  # type: ignore[return-value]

@@ -29,6 +29,8 @@ class Uniform:
     (3,)
     """
 
+    units = "mapped"
+
     def init(self, reward: Array, shown: Array | None = None) -> Nothing:
         return Nothing(jnp.arange(reward.shape[0], dtype=jnp.int32))
 

@@ -35,6 +35,8 @@ class Boltzmann:
     [0.2689, 0.7311]
     """
 
+    units = "mapped"
+
     temperature: ArrayLike = 0.1
 
     def validate(self, task: Task) -> None:

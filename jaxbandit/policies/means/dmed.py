@@ -51,6 +51,8 @@ class DMED:
     [inf, inf]
     """
 
+    units = "mapped"
+
     plus: bool = static(True)
 
     def validate(self, task: Task) -> None:

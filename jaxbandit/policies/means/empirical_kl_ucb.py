@@ -47,6 +47,8 @@ class EmpiricalKLUCB:
     [0.4902, inf]
     """
 
+    units = "mapped"
+
     exploration: ArrayLike | None = 1.0
     top: bool = static(False)
     solver: Solver = static("halley")

@@ -56,6 +56,8 @@ class GradientBandit:
     (2,)
     """
 
+    units = "shifted"
+
     optimiser: Optimiser = static(None)
     learning_rate: ArrayLike | None = None
 

@@ -41,6 +41,8 @@ class EpsilonGreedy:
     [0.125, 0.625, 0.125, 0.125]
     """
 
+    units = "mapped"
+
     epsilon: ArrayLike | None = None
     c: ArrayLike | None = None
     d: ArrayLike | None = None
@@ -100,6 +102,8 @@ class ExploreThenCommit:
     >>> policy.scores(None, state._replace(counts=jnp.array([[2, 0], [1, 1], [2, 0]])), 7)[0].tolist()
     [0.0, 0.5, 0.0]
     """
+
+    units = "mapped"
 
     m: ArrayLike
 

@@ -9,7 +9,9 @@ from jax import Array
 
 from jaxbandit.base import Family, Feedback, Task, pytree
 from jaxbandit.divergences import bernoulli_kl
+from jaxbandit.members import Units
 from jaxbandit.policies.parts import checks
+from jaxbandit.policies.parts.family_units import family_units
 from jaxbandit.policies.parts.leaders import leaders, least_index, no_leaders
 from jaxbandit.policies.parts.memory import Forgets, Memory, no_visits, positive
 
@@ -43,6 +45,11 @@ class IMED:
     def validate(self, task: Task) -> None:
         checks.family(self, task)
         checks.memory(self, task)
+
+    @property
+    def units(self) -> Units:
+        """Rewards are mapped to [0, 1] without a family."""
+        return family_units(self.family)
 
     def init(self, reward: Array) -> Compared:
         return Compared(no_visits(reward, self.family, self.memory), no_leaders(reward))

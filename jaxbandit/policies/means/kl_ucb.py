@@ -10,8 +10,10 @@ from jax.typing import ArrayLike
 
 from jaxbandit.base import Family, Feedback, Task, pytree, static
 from jaxbandit.confidence import Solver, family_upper, kl_upper
+from jaxbandit.members import Units
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.exploration import Clock, level
+from jaxbandit.policies.parts.family_units import family_units
 from jaxbandit.policies.parts.memory import Forgets, Memory, no_visits, positive, remembered
 
 
@@ -63,6 +65,11 @@ class KLUCB:
         checks.horizon(self, task)
         if self.horizon is not None and (self.exploration is not None or self.clock == "arm"):
             raise ValueError(f"horizon: {self.horizon} beside an exploration or the arm's clock; give one of them")
+
+    @property
+    def units(self) -> Units:
+        """Rewards are mapped to [0, 1] without a family."""
+        return family_units(self.family)
 
     def init(self, reward: Array) -> Memory:
         return no_visits(reward, self.family, self.memory)
@@ -119,6 +126,11 @@ class RoundRobinKLUCB:
         checks.family(self, task)
         checks.number(self, "delta", 0, 1 / len(task.reward))
         checks.memory(self, task)
+
+    @property
+    def units(self) -> Units:
+        """Rewards are mapped to [0, 1] without a family."""
+        return family_units(self.family)
 
     def init(self, reward: Array) -> Memory:
         return no_visits(reward, self.family, self.memory)

@@ -38,6 +38,8 @@ class MOSS:
     [0.5, 2.048]
     """
 
+    units = "mapped"
+
     horizon: ArrayLike | None = None
     memory: Forgets | None = None
 

@@ -12,6 +12,7 @@ from jax.typing import ArrayLike
 from jaxbandit import members
 from jaxbandit.arguments import has
 from jaxbandit.base import ANY_REWARD, Feedback, Policy, State, Task, pytree, total
+from jaxbandit.members import Units
 from jaxbandit.policies.parts import checks
 
 FIRST = 200.0  # added to the noise of arms with infinite scores: noise lies between -5 and 90
@@ -61,6 +62,11 @@ class Soft:
             raise ValueError(f"policy: {error}") from error
         if members.probabilities(self.policy) is not None or not _without_chance(self.policy, task):
             raise ValueError(f"policy: {type(self.policy).__name__} chooses by chance; give one without random numbers")
+
+    @property
+    def units(self) -> Units:
+        """The units of reward of the policy."""
+        return members.units(self.policy)
 
     def init(self, reward: Array) -> State:
         return self.policy.init(reward)

@@ -11,7 +11,9 @@ from jaxbandit import quantiles
 from jaxbandit.base import Family, Feedback, Task, per_arm, pytree
 from jaxbandit.families import Bernoulli, Exponential, Gaussian, Poisson
 from jaxbandit.fast import log, threefry
+from jaxbandit.members import Units
 from jaxbandit.policies.parts import checks
+from jaxbandit.policies.parts.family_units import family_units
 from jaxbandit.policies.parts.forgetting import Discounted
 from jaxbandit.policies.parts.memory import Forgets, Memory, no_visits, positive
 from jaxbandit.policies.parts.posteriors import log_gamma, of_rows
@@ -64,6 +66,11 @@ class Thompson:
                 f"family: Thompson has no prior for {type(self.family).__name__}; give Bernoulli, Gaussian, Poisson or "
                 "Exponential"
             )
+
+    @property
+    def units(self) -> Units:
+        """Rewards are mapped to [0, 1] without a family."""
+        return family_units(self.family)
 
     def init(self, reward: Array) -> Memory:
         return no_visits(reward, self.family, self.memory)
@@ -118,6 +125,8 @@ class DiscountedThompson:
     >>> DiscountedThompson(0.95).scores(jax.random.key(0), state, 1)[0].shape
     (2,)
     """
+
+    units = "mapped"
 
     discount: ArrayLike
     a: ArrayLike = per_arm(1.0)

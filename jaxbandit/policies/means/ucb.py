@@ -37,6 +37,8 @@ class UCBSM:
     [1.134, 2.269]
     """
 
+    units = "mapped"
+
     L: ArrayLike = 343.0
     memory: Forgets | None = None
 
@@ -75,6 +77,8 @@ class UCB1:
     >>> UCB1().scores(None, state, 6)[0].round(3).tolist()  # 0.5 + sqrt(2 log 5 / 4), 1 + sqrt(2 log 5)
     [1.397, 2.794]
     """
+
+    units = "mapped"
 
     bonus: ArrayLike = 2.0
     memory: Forgets | None = None

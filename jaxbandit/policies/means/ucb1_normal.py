@@ -36,6 +36,8 @@ class UCB1Normal:
     0
     """
 
+    units = "mapped"
+
     def validate(self, task: Task) -> None:
         checks.suits(self, task, rewards=ANY_REWARD)
 

@@ -52,6 +52,8 @@ class UCB2:
     ([1, 2], [1.255, 1.726])
     """
 
+    units = "mapped"
+
     alpha: ArrayLike = 0.001
 
     def validate(self, task: Task) -> None:

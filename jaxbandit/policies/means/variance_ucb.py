@@ -31,6 +31,8 @@ class UCB1Tuned:
     [1.133, 1.098]
     """
 
+    units = "mapped"
+
     def validate(self, task: Task) -> None:
         checks.suits(self, task, rewards=(0.0, 1.0))
 
@@ -69,6 +71,8 @@ class UCBV:
     >>> UCBV().scores(None, state, 109)[0].round(3).tolist()
     [2.978, 1.161]
     """
+
+    units = "mapped"
 
     zeta: ArrayLike = 1.0
     c: ArrayLike = 1.0

@@ -60,6 +60,8 @@ class IMEDRL:
     [inf, inf]
     """
 
+    units = "mapped"
+
     rewards: Rewards = static("learned")
     normalised: bool = static(True)
 

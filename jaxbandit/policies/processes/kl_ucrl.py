@@ -49,6 +49,8 @@ class KLUCRL:
     [inf, 0.0]
     """
 
+    units = "mapped"
+
     delta: ArrayLike = 0.05
     rewards: Rewards = static("learned")
 

@@ -79,6 +79,8 @@ class PSRL:
     [0.0, inf]
     """
 
+    units = "mapped"
+
     prior: ArrayLike = 1.0
     rewards: Rewards = static("known")
     tsde: bool = static(False)

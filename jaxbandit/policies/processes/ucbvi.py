@@ -71,6 +71,8 @@ class UCBVI:
     [5.0, 5.0]
     """
 
+    units = "mapped"
+
     steps: int = dataclasses.field(metadata={"static": True})
     horizon: ArrayLike
     bonus: Bonus = static("BF")

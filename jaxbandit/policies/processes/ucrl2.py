@@ -50,6 +50,8 @@ class UCRL2:
     [inf, 0.0]
     """
 
+    units = "mapped"
+
     delta: ArrayLike = 0.05
     rewards: Rewards = static("learned")
 

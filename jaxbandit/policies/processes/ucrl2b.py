@@ -46,6 +46,8 @@ class UCRL2B:
     [inf, 0.0]
     """
 
+    units = "mapped"
+
     delta: ArrayLike = 0.05
     rewards: Rewards = static("learned")
 
@@ -91,6 +93,8 @@ class TUCRL:
     >>> jax.jit(policy.scores)(None, state, 1)[0].tolist()
     [inf, 0.0]
     """
+
+    units = "mapped"
 
     delta: ArrayLike = 0.05
     rewards: Rewards = static("learned")

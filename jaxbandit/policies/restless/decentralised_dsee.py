@@ -44,6 +44,8 @@ class DecentralisedDSEE:
     [1.0, 0.0, 0.0, 0.0, 1.0, 0.0]
     """
 
+    units = "mapped"
+
     player: ArrayLike = per_arm()
     channel: ArrayLike = per_arm()
     D: ArrayLike = 10.0

@@ -50,6 +50,8 @@ class DSEE:
     [0.0, -1.0, -2.0]
     """
 
+    units = "mapped"
+
     D: ArrayLike = 10.0
 
     def validate(self, task: Task) -> None:

@@ -62,6 +62,8 @@ class RCA:
     ([2, 0], True)
     """
 
+    units = "mapped"
+
     L: ArrayLike = 2.0
 
     def validate(self, task: Task) -> None:

@@ -17,6 +17,7 @@ from jaxbandit.arguments import LARGEST_INTEGER, integer, truth
 from jaxbandit.base import Environment, Policy, Task, check_key, check_known, stack
 from jaxbandit.delays import Delays
 from jaxbandit.members import declares, has_methods
+from jaxbandit.reward_units import RewardUnits
 from jaxbandit.simulation.asking.contracts import check_contract, check_leaves, check_task, named_things, validate
 from jaxbandit.simulation.asking.declared import (
     Scenarios,
@@ -30,6 +31,7 @@ from jaxbandit.simulation.asking.declared import (
     passive_reward_of,
     rewards_of,
 )
+from jaxbandit.simulation.asking.policy_units import seen_environments, units_of
 from jaxbandit.simulation.asking.recording import Record, Recorder, recorder_programs, recorders_of
 from jaxbandit.simulation.asking.tracing import (
     Program,
@@ -53,6 +55,8 @@ class Request:
 
     scenarios: tuple[str, ...]
     environment: Environment  # leaves [C, ...]
+    seen: dict[str, Environment]  # by label, the same with rewards in the units in which the policy sees them
+    units: dict[str, list[RewardUnits]]  # by label, of each scenario
     policies: dict[str, Policy]  # leaves [V, ...]
     players: dict[str, Policy]  # the policies as they play: wrapped if feedback is delayed
     variants: dict[str, int]
@@ -141,6 +145,7 @@ def check(
         check_choosers(listed)
         played = offer(named, offered, means)
     shuffle, environment = truth("shuffle", shuffle), stack(played, "scenarios")
+    units = {label: units_of(label, variants, named) for label, variants in listed.items()}
     cost = cost_of(named, arms)
     stacked = {label: stack(variants, f"policies[{label!r}]") for label, variants in listed.items()}
     size = Size(arms, reward.shape[2], plays, jnp.result_type(float))
@@ -154,6 +159,8 @@ def check(
     return Request(
         scenarios=tuple(named),
         environment=environment,
+        seen=seen_environments(environment, played, units),
+        units=units,
         policies=stacked,
         players=players,
         variants={label: len(variants) for label, variants in listed.items()},

@@ -15,6 +15,7 @@ import numpy as np
 from jaxbandit.delays import Delays
 from jaxbandit.fast import PLAIN
 from jaxbandit.pytrees import is_plain
+from jaxbandit.reward_units import OWN
 from jaxbandit.simulation.asking.request import Request
 from jaxbandit.simulation.offered_arms import in_words as offered_in_words
 from jaxbandit.simulation.uneven_delays import in_words
@@ -57,6 +58,9 @@ def asked(request: Request) -> dict[str, Any]:
         "shuffle": request.shuffle,
         "x64": jnp.result_type(float).itemsize == 8,
     }
+    mapped = {label: [list(unit) for unit in units] for label, units in request.units.items() if set(units) != {OWN}}
+    if mapped:
+        arguments["units"] = mapped
     if any(request.recorders.values()):
         arguments["record"] = {label: sorted(recorders) for label, recorders in request.recorders.items()}
     if request.random_numbers != "common":
