@@ -58,7 +58,7 @@ members probabilities quantiles reward_units sums
 named_problems: base chains environments members
 wrapping: base members
 policies: arguments base chains confidence decision_processes divergences families fast feedback indices \
-known_arms members planning probabilities quantiles selection sums wrapping
+known_arms members planning probabilities quantiles reward_units selection sums wrapping
 results: arguments base interruption metrics texts
 simulation: arguments base cores delays draws fast feedback interruption members pytrees results reward_units \
 selection sums version wrapping

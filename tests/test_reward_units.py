@@ -41,9 +41,9 @@ def test_a_policy_sees_the_same_numbers_in_every_unit(name):
     for scale in 10.0 ** random.uniform(-9, 12, 8):
         low = scale * 10 ** random.uniform(0, 4) * (random.choice([-1, 1]) if scale > 1 else -1)  # not within [0, 1]
         every[f"{low} + {scale} x"] = members.in_units(arms, -low / scale, 1 / scale)
-    units = units_of("p", [policy], every)
-    seen = seen_environments(arms, list(every.values()), {"p": units})["p"].reward.astype(np.float32)
-    assert (seen[1:] == seen[0]).all() and len(set(units)) == 9
+    units = units_of({"p": [policy]}, every)
+    seen = seen_environments(arms, list(every.values()), units)["p"].reward.astype(np.float32)
+    assert (seen[1:] == seen[0]).all() and len(set(units["p"])) == 9
 
 
 def test_the_same_plays_and_the_users_means():

@@ -13,11 +13,12 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit import members
-from jaxbandit.arguments import LARGEST_INTEGER, excerpt, has, integer
+from jaxbandit.arguments import LARGEST_INTEGER, excerpt, has, integer, is_traced
 from jaxbandit.base import Environment, Policy, State, described, reward_table
 from jaxbandit.fast import add_one, over_runs
 from jaxbandit.members import declares
 from jaxbandit.pytrees import in_order
+from jaxbandit.reward_units import check_distinct
 from jaxbandit.selection import top_arms
 from jaxbandit.simulation import stopping
 from jaxbandit.simulation.chance import RunKeys, check_numbers
@@ -57,6 +58,8 @@ def _check_parts(environment: Environment, policy: Policy, keys: RunKeys, carry:
     has("policy", policy, "a policy", "init", "scores", "update")
     if declares(environment).pairing == "shared" and not members.takes_states(policy):
         raise ValueError(f"policy: the arms share one state, and the init of {type(policy).__name__} takes no states")
+    if not is_traced(table := reward_table(environment)):
+        check_distinct("environment", table)
     if not isinstance(keys, RunKeys):
         raise ValueError(f"keys: {excerpt(keys)} is not of run_keys(key, runs)")
     if carry is not None and not isinstance(carry, Carry):

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from jaxbandit.arguments import finite
 from jaxbandit.base import ANY_REWARD, Feedback, Task, per_arm, pytree
 from jaxbandit.policies.parts import checks
+from jaxbandit.reward_units import check_distinct
 
 
 class Nothing(NamedTuple):
@@ -62,6 +63,7 @@ class Oracle:
         shape = finite("means", self.means).shape
         if shape != task.reward.shape[:1]:
             raise ValueError(f"means: shape {shape} is not one number per arm, ({len(task.reward)},)")
+        check_distinct("means", self.means)
 
     def init(self, reward: Array) -> Nothing:
         return Nothing(jnp.arange(reward.shape[0], dtype=jnp.int32))

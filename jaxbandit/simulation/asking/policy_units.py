@@ -12,24 +12,27 @@ from jaxbandit.base import Environment, Policy, Task, stack
 from jaxbandit.reward_units import OWN, RewardUnits, check_distinct, reward_units
 
 
-def units_of(label: str, variants: list[Policy], named: Mapping[str, Environment]) -> list[RewardUnits]:
-    """The units of each scenario for the variants of a policy, the same for all of them.
+def units_of(listed: Mapping[str, list[Policy]], named: Mapping[str, Environment]) -> dict[str, list[RewardUnits]]:
+    """The units of each scenario by the label of a policy, the same for all of its variants.
 
     Raises:
-      ValueError: rewards that differ, and that are the same number for the policy.
+      ValueError: rewards that differ, and that are the same number for a policy.
     """
-    units = []
+    units: dict[str, list[RewardUnits]] = {label: [] for label in listed}
     for name, environment in named.items():
-        table, where = Task(environment).reward, f"scenarios[{name!r}], policies[{label!r}]"
-        kinds = {reward_units(policy, table, centre=members.centre(environment)) for policy in variants}
-        wanted = kinds.pop() if len(kinds) == 1 else OWN
-        if wanted != OWN and members.in_units(environment, *wanted) is None:
-            wanted = OWN
-        if table.shape[1]:
-            check_distinct(where, table, wanted)
-        elif wanted == OWN and members.centre(environment):
-            check_distinct(where, environment.means(), OWN)
-        units.append(wanted)
+        table, centre = Task(environment).reward, members.centre(environment)
+        checked: set[RewardUnits] = set()
+        for label, variants in listed.items():
+            wanted = {reward_units(policy, table, centre=centre) for policy in variants}
+            unit = wanted.pop() if len(wanted) == 1 else OWN
+            if unit != OWN and members.in_units(environment, *unit) is None:
+                unit = OWN
+            if unit not in checked:
+                if unit == OWN and centre:  # rewards without a table lie about their means
+                    table = environment.means()
+                check_distinct(f"scenarios[{name!r}], policies[{label!r}]", table, unit)
+                checked.add(unit)
+            units[label].append(unit)
     return units
 
 

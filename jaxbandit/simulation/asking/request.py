@@ -145,7 +145,7 @@ def check(
         check_choosers(listed)
         played = offer(named, offered, means)
     shuffle, environment = truth("shuffle", shuffle), stack(played, "scenarios")
-    units = {label: units_of(label, variants, named) for label, variants in listed.items()}
+    units = units_of(listed, named)
     cost = cost_of(named, arms)
     stacked = {label: stack(variants, f"policies[{label!r}]") for label, variants in listed.items()}
     size = Size(arms, reward.shape[2], plays, jnp.result_type(float))
