@@ -21,17 +21,25 @@ import pytest
 from tests.cases import TYPED, words
 from tests.durations import rows
 
+gc.disable()  # until all is collected: what is imported lives on
 mpl.use("Agg")
 os.environ.pop("COLUMNS", None)  # the width of a terminal, which pytest-xdist gives its workers
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's background jobs ignore Ctrl-C
 jax.config.update("jax_num_cpu_devices", 2)
 jax.config.update("jax_numpy_rank_promotion", "raise")
 DURATIONS = rows()
+# The quick tests spend most of their time in XLA, and are too short to need its optimisations. The slow tests run the
+# machine code that users get.
+QUICK_FLAGS = (
+    "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
+)
 LEAST = 0.0  # seconds of compiling from which a program is worth a file
 MEASURED = Path(__file__).parents[1] / "build" / "accuracy"  # what the site shows
 
 
 def pytest_configure(config):
+    if config.option.markexpr == "not slow":  # before JAX has a backend; child processes inherit it
+        os.environ.setdefault("XLA_FLAGS", QUICK_FLAGS)
     if not hasattr(config, "workerinput") and "JAX_COMPILATION_CACHE_DIR" not in os.environ:
         config.cache_of_programs = tempfile.mkdtemp(prefix="jaxbandit-tests-")
         os.environ["JAX_COMPILATION_CACHE_DIR"] = config.cache_of_programs  # workers and child processes inherit it
@@ -79,6 +87,7 @@ def pytest_collection_modifyitems(config, items):
 
 def pytest_collection_finish():
     """Python looks for cycles among all that lives, and what was imported lives on: a twentieth of the time."""
+    gc.enable()
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 100)

@@ -64,7 +64,8 @@ def test_what_is_accepted_has_the_law():
 @pytest.mark.parametrize("shape", [1.0, 2.0, 6.0])
 def test_fine_law_of_gamma_draws(shape):
     """Chi-square of 32 equally likely cells, 4,000,000 draws. Finds refusals that are left out, with p below 1e-13."""
-    draws = jax.jit(log_gamma)(jax.random.key(0), jnp.full(4_000_000, shape))
+    optimised = {"xla_backend_optimization_level": 3}  # which the quick tests are not, and four millions take long
+    draws = jax.jit(log_gamma, compiler_options=optimised)(jax.random.key(0), jnp.full(4_000_000, shape))
     ends = np.log(stats.gamma(shape).ppf(np.arange(1, 32) / 32))
     assert stats.chisquare(np.bincount(np.searchsorted(ends, draws), minlength=32)).pvalue > SMALLEST
 
