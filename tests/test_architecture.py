@@ -61,8 +61,8 @@ known_arms members planning probabilities quantiles selection sums wrapping
 results: arguments base interruption metrics texts
 simulation: arguments base cores delays draws fast feedback interruption members pytrees results selection sums \
 version wrapping
-sweeps: arguments interruption results simulation
-live: arguments base confidence environments families interruption members policies probabilities results selection \
+sweeps: arguments cores interruption results simulation
+live: arguments base confidence cores environments families interruption members policies probabilities results selection \
 simulation version
 choices: arguments base environments live members selection simulation
 plotting: arguments bounds live metrics results
