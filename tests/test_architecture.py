@@ -62,8 +62,8 @@ results: arguments base interruption metrics texts
 simulation: arguments base cores delays draws fast feedback interruption members pytrees results selection sums \
 version wrapping
 sweeps: arguments cores interruption results simulation
-live: arguments base confidence cores environments families interruption members policies probabilities results selection \
-simulation version
+live: arguments base confidence cores environments families interruption members policies probabilities results \
+selection simulation version
 choices: arguments base environments live members selection simulation
 plotting: arguments bounds live metrics results
 stress: arguments base environments families interruption members metrics policies simulation sweeps texts

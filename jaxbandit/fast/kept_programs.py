@@ -67,7 +67,7 @@ def source() -> str:
 
 
 def read(kind: str, name: str) -> Any:
-    """What was kept under this name; None if nothing was, if the file cannot be read, or if it was kept under another."""
+    """What was kept under this name; None if nothing was, or if the file cannot be read or was kept under another."""
     place = folder()
     if place is None:
         return None

@@ -115,7 +115,8 @@ class Player(LoggedPosition):
 
         Raises:
           ValueError: more plays than the policy can play, or arms are offered; an arm that there is not, or twice; or
-            the policy cannot choose among some of its arms: it chooses by chance, in turns, or its state has no row for each arm.
+            the policy cannot choose among some of its arms: it chooses by chance, in turns, or its state has
+            no row for each arm.
         """
         if offered is not None:
             check_some_arms("offered", self._policy, self._arms.table)
