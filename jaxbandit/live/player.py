@@ -114,9 +114,8 @@ class Player(LoggedPosition):
           A `Choice`; a list of them if `plays` is given.
 
         Raises:
-          ValueError: more plays than the policy can play, or arms are offered; an arm that there is not, or twice; or
-            the policy cannot choose among some of its arms: it chooses by chance, in turns, or its state has
-            no row for each arm.
+          ValueError: more plays than the policy can play, or than arms are offered; an arm that there is not, or twice; a
+            policy that cannot choose among some arms: by chance, in turns, or with a state without a row for each.
         """
         if offered is not None:
             check_some_arms("offered", self._policy, self._arms.table)

@@ -19,7 +19,7 @@ PARTS = {
     ("begin", "track"): "Identify(sampling={}())",
     ("begin", "excess"): "Identify(stopping={}())",
     ("watched", "share"): "WithDetector(KLUCB(), {}(..))",
-    ("rounds", "initial_state"): "KLUCB(memory={}(..))",
+    ("initial_state",): "KLUCB(memory={}(..))",
 }
 
 
