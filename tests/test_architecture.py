@@ -65,7 +65,7 @@ sweeps: arguments cores interruption results simulation
 live: arguments base confidence cores environments families interruption members policies probabilities results \
 selection simulation version
 choices: arguments base environments live members selection simulation
-plotting: arguments bounds live metrics results
+plotting: arguments bounds live metrics results texts
 stress: arguments base environments families interruption members metrics policies simulation sweeps texts
 learning: arguments base choices interruption members policies results selection stress
 testing: arguments base environments members selection simulation sums

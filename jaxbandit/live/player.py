@@ -114,8 +114,8 @@ class Player(LoggedPosition):
           A `Choice`; a list of them if `plays` is given.
 
         Raises:
-          ValueError: more plays than the policy can play, or than arms are offered; an arm that there is not, or twice; a
-            policy that cannot choose among some arms: by chance, in turns, or with a state without a row for each.
+          ValueError: more plays than the policy can play, or than arms are offered; an arm that there is not, or twice;
+            a policy that cannot choose among some arms: by chance, in turns, or with a state without a row for each.
         """
         if offered is not None:
             check_some_arms("offered", self._policy, self._arms.table)
