@@ -295,9 +295,8 @@ def test_a_lost_manifest_is_made_again_from_the_pieces(tmp_path, monkeypatch):
     del before[manifest]
     assert before.items() <= contents(tmp_path).items()
     manifest.unlink()
-    monkeypatch.setattr(
-        storage, "programs", lambda request: {"policy": {"ucb": "0", "u": "0"}, "the environment": {"": "0"}}
-    )
+    changed = {"policy": {"ucb": "0", "u": "0"}, "the environment": {"": "0"}}
+    monkeypatch.setattr(storage, "programs", lambda request: changed)
     with pytest.raises(ValueError, match="the code of policy 'ucb'"):
         sweep(cases, tmp_path)
     monkeypatch.undo()

@@ -28,12 +28,11 @@ class OfRuns(np.ndarray):
     def __repr__(self) -> str:
         if not self.size or self.shape[-1:] != (self.runs,):  # some of the runs, or another axis
             return repr(np.asarray(self))
-        of = summary(np.asarray(self))
-        lines = []
+        of, lines = summary(np.asarray(self)), []
         for place in np.ndindex(of.mean.shape):
-            interval = f" (95 % interval {of.low[place]:,.4g} to {of.high[place]:,.4g}) of {self.runs:,} runs"
+            interval = f"95 % interval {of.low[place]:,.4g} to {of.high[place]:,.4g}"
             where = f"{list(place)}: " if of.mean.size > 1 else ""
-            lines.append(f"{where}mean {of.mean[place]:,.4g}" + (interval if self.runs > 1 else " of one run"))
+            lines.append(f"{where}mean {of.mean[place]:,.4g} ({interval}) of {self.runs:,} runs")
         return "\n".join(lines)
 
     __str__ = __repr__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import textwrap
 from collections.abc import Callable, Sequence
@@ -189,31 +190,18 @@ def band(ax: Axes, x: Any, low: Any, high: Any, colour: Any) -> None:
     ax.fill_between(x, low, high, facecolor=to_rgba(colour, 0.2), edgecolor=to_rgba(colour, 0.6), linewidth=0.5)
 
 
-def _width(title: str, size: str) -> float:
-    """In inches; small letters are drawn up to a twentieth wider where dots are large."""
-    wider = 1.05 if size == "small" else 1.0
-    return wider * float(TextPath((0, 0), title, prop=FontProperties(size=size)).get_extents().width) / 72
+def _wrapped(title: str, inches: float) -> str:
+    """A title in lines of about this width at most, which end where clauses do, or else between two words."""
+    hard = "\N{NO-BREAK SPACE}"
+    letters = max(12, int(0.95 * len(title) * inches / _width(title)))
+    clauses = textwrap.wrap(re.sub(r"(?<![;:,]) |(?<=:) (?=\d)", hard, title), letters, break_long_words=False)
+    lines = [textwrap.wrap(clause.replace(hard, " ").replace(" %", f"{hard}%"), letters) for clause in clauses]
+    return "\n".join(itertools.chain(*lines)).replace(hard, " ")
 
 
-def _wrapped(titles: Sequence[str], inches: float) -> tuple[str, str]:
-    """Titles that are not wider than this, and the size of their letters.
-
-    Where one is too wide, all are smaller, and a line ends where a clause does, or if it has to between two words.
-    """
-    if all(_width(title, "medium") <= inches for title in titles):
-        return "\n".join(titles), "medium"
-    lines: list[str] = []
-    for title in titles:
-        lines.append("")
-        for clause in re.split(r"(?<=[;,]) |(?<=:) (?!\d)", title):
-            letters = max(8, int(0.95 * len(clause) * inches / max(_width(clause, "small"), 0.01)))
-            first, *more = textwrap.wrap(clause.replace(" %", "\N{NO-BREAK SPACE}%"), letters) or [""]
-            if _width(joined := f"{lines[-1]} {first}".strip(), "small") <= inches or not lines[-1]:
-                lines[-1] = joined
-            else:
-                lines.append(first)
-            lines += more
-    return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " "), "small"
+def _width(title: str) -> float:
+    """Inches in medium letters."""
+    return max(0.1, float(TextPath((0, 0), title, prop=FontProperties(size="medium")).get_extents().width) / 72)
 
 
 def finish(ax: Axes, result: Result, title: str, legend: Literal["best", "upper left"] = "best") -> Axes:
@@ -224,8 +212,11 @@ def finish(ax: Axes, result: Result, title: str, legend: Literal["best", "upper 
 def decorated(ax: Axes, titles: Sequence[str], legend: Literal["best", "upper left"] = "best") -> Axes:
     """Title, grid, numbers and legend; a long legend goes below the axes."""
     inches = ax.bbox.width / ax.figure.dpi
-    title, size = _wrapped([literal(title) for title in titles if title], inches)
-    ax.set_title(title, fontsize=size)
+    lines = [literal(title) for title in titles if title]
+    size = "medium" if max(map(_width, lines)) <= inches else "small"  # an eighth smaller, where dots are large
+    ax.set_title(
+        "\n".join(_wrapped(line, inches * (1 if size == "medium" else 8 / 7)) for line in lines), fontsize=size
+    )
     ax.grid(True, which="major", alpha=0.25)
     ax.spines[["top", "right"]].set_visible(False)
     plain_numbers(ax)
