@@ -40,8 +40,7 @@ def check_threads() -> None:
     if _without_threads:
         raise RuntimeError(
             "this process was forked from one in which JAX had started, and would wait for ever for JAX's threads, "
-            'which a fork does not copy; start processes by multiprocessing.get_context("spawn"), a pool by '
-            'ProcessPoolExecutor(mp_context=multiprocessing.get_context("spawn"))'
+            'which it does not have; start it by spawn, as in ProcessPoolExecutor(mp_context=get_context("spawn"))'
         )
 
 

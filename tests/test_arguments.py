@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from jaxbandit import GLR, KLUCB, TVKLUCB, UCBSM, Oracle, Thompson, Uniform, Window, pytree, simulate, two_state
-from jaxbandit.policies import ChainGLR, RoundRobin, TrackAndStop
+from jaxbandit.policies import ChainGLR, RoundRobin
 from jaxbandit.simulation.asking.request import check
 from jaxbandit.simulation.telling.fingerprint import provenance
 from jaxbandit.testing import check_policy
@@ -51,7 +51,6 @@ BAD = [
     ({"policies": {"k": KLUCB}}, r"policies\['k'\]: KLUCB is a class"),
     ({"policies": {"k": "KLUCB"}}, r"policies\['k'\]: a policy is needed, and str has no init, scores, update$"),
     ({"policies": {"k": RoundRobin()}}, r".* no init, scores, update; give Identify\(sampling=RoundRobin\(\)\)$"),
-    ({"policies": {"k": TrackAndStop()}}, r".*; give Identify\(sampling=TrackAndStop\(\)\)$"),
     ({"policies": {"k": ChainGLR()}}, r".*; give Identify\(stopping=ChainGLR\(\)\)$"),
     ({"policies": {"k": GLR(horizon=9)}}, r".*; give WithDetector\(KLUCB\(\), GLR\(\.\.\)\)$"),
     ({"policies": {"k": Window(9)}}, r".*; give KLUCB\(memory=Window\(\.\.\)\)$"),

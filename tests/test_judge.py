@@ -303,9 +303,9 @@ def small_panel(monkeypatch):
 
 def test_lines_that_stay_are_as_wide_as_the_terminal(monkeypatch, capsys):
     monkeypatch.setenv("COLUMNS", "80")
-    progress_line.say(f"KLUCB() {playing.KEPT}")
-    printed = capsys.readouterr().out
-    assert max(map(len, printed.splitlines())) <= 80 and " ".join(printed.split()) == f"KLUCB() {playing.KEPT}"
+    progress_line.say(playing.KEPT)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80 and " ".join(lines) == playing.KEPT
 
 
 @pytest.fixture
@@ -341,9 +341,8 @@ def test_a_whole_judgement_of_two_policies(mine, small_atlas, monkeypatch, capsy
     table = {row["policy"]: row for row in rows_of(mine / "out" / "all_1.csv")}
     assert list(table)[:2] == ["Mine(scale=2.0)", "KLUCB()"] and len(table) == 3  # KL-UCB is judged, under its label
     assert len(answer.worst) == 2
-    dots = overview.dots_of(answer)
-    names = [text.get_text() for text in overview.picture(dots, list(answer.policies)).axes[0].texts]
-    assert len(names) == len({(dot.kind, dot.problem) for dot in dots if dot.standing.times}) > 0
+    picture = overview.picture(dots := overview.dots_of(answer), list(answer.policies))
+    assert len(picture.axes[0].texts) == len({(dot.kind, dot.problem) for dot in dots if dot.standing.times}) > 0
     for item in answer.worst:
         result, code = item.result, item.problems[0].problem.code
         arms = eval(code, {"jaxbandit": jaxbandit})

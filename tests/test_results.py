@@ -196,8 +196,7 @@ def test_variants_are_paired_in_order_or_with_a_single_one():
     low, high = stats.t.interval(0.95, 1, 27.5, stats.sem([26, 29]))
     first, *others = str(paired).splitlines()
     assert first == f"[0, 0]: mean 27.5 (95 % interval {low:.4g} to {high:.4g}) of 2 runs" and len(others) == 2
-    assert repr(paired[0, 0]) == first.removeprefix("[0, 0]: ")
-    assert repr(paired[..., :1]) == repr(np.array(paired[..., :1]))
+    assert (repr(paired[0, 0]), repr(paired[..., 1:])) == (first[8:], repr(np.array(paired[..., 1:])))
     assert type(paired + 1) is type(paired.mean(-1)) is np.ndarray and type(paired.mean()) is np.float64
     two = dataclasses.replace(three, visits=three.visits | {"b": three.visits["a"][:, :2]})
     with pytest.raises(ValueError, match="other: 3 and 2 variants cannot be paired"):
@@ -269,13 +268,9 @@ def test_a_long_legend_hides_no_curve():
 @pytest.mark.parametrize("name", ["_cost $5 to $10", r"$\foo$ \$x$ ^_{"])
 def test_names_are_drawn_letter_by_letter(name, result, monkeypatch):
     """In legends, titles, on axes and in cells, of whatever plot; Matplotlib draws no mathematics."""
-
-    def refuse(parser, text, *others, **more):
-        raise AssertionError(text)
-
     visits = {name: result.visits["kl"], "b": result.visits["u"]}
     played = dataclasses.replace(result, visits=visits, scenarios=(f"arms {name}", "b"), provenance={})
-    monkeypatch.setattr(MathTextParser, "parse", refuse)
+    monkeypatch.setattr(MathTextParser, "parse", None)
     figure, axes = plt.subplots(1, 6)
     plotting.plot_regret(played, ax=axes[0])
     plotting.plot_distribution(played, ax=axes[1])

@@ -214,10 +214,9 @@ def test_goes_on_after_the_last_recorded_round():
 
 
 def test_a_notebook_without_widgets_begins_without_a_warning(monkeypatch):
-    notebook = SimpleNamespace(config={"IPKernelApp": {}})
-    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: notebook))
-    monkeypatch.setitem(sys.modules, "ipykernel.zmqshell", notebook)
-    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    notebook = SimpleNamespace(config={"IPKernelApp": {}}, get_ipython=lambda: notebook)
+    for name, module in {"IPython": notebook, "ipykernel.zmqshell": notebook, "ipywidgets": None}.items():
+        monkeypatch.setitem(sys.modules, name, module)
     for name in ("tqdm.auto", "tqdm.autonotebook", "tqdm.notebook"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     with warnings.catch_warnings(record=True) as said:

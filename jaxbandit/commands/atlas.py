@@ -66,8 +66,6 @@ def one(problem: NamedProblem) -> str:
 
 def run(settings: Settings) -> None:
     """Print the list, or the problem."""
-    if settings.name and settings.name not in atlas:
-        raise ValueError(
-            f"no problem is called {settings.name!r}{near_miss(settings.name, atlas)}; jaxbandit atlas lists all"
-        )
-    print(one(atlas[settings.name]) if settings.name else all_of_them())
+    if (name := settings.name) and name not in atlas:
+        raise ValueError(f"no problem is called {name!r}{near_miss(name, atlas)}; jaxbandit atlas lists all")
+    print(one(atlas[name]) if name else all_of_them())

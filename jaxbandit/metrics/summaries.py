@@ -17,10 +17,8 @@ class OfRuns(np.ndarray):
     mean 4 (95 % interval 1.516 to 6.484) of 3 runs
     """
 
-    runs: int
-
     def __array_finalize__(self, of: np.ndarray | None) -> None:
-        self.runs = of.runs if isinstance(of, OfRuns) else self.shape[-1] if self.ndim else 0
+        self.runs: int = of.runs if isinstance(of, OfRuns) else self.shape[-1] if self.ndim else 0
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         return np.asarray(array)[()] if return_scalar else np.asarray(array)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 import textwrap
 from collections.abc import Callable, Sequence
@@ -28,8 +27,7 @@ if TYPE_CHECKING:
 
 COLOURS = ("#3f90da", "#ffa90e", "#bd1f01", "#94a4a2", "#832db6", "#a96b59", "#e76300", "#b9ac70")  # petroff8
 MARKERS = "oDPvXs^*"  # in this order, so that similar shapes have colours of different lightness
-# of the first eight curves, the next eight and the eight after, and of a policy's variants; quantiles are dashed
-STYLES = ("-", "-.", ":")
+STYLES = ("-", "-.", ":")  # of eight curves each, and of the variants of a policy; quantiles are dashed
 NEVER_NEGATIVE = ("pseudo-regret", "dynamic regret")
 MOST_BREAKS = 30  # that a plot marks
 MOST_INSIDE = 7  # entries of a legend that is drawn among the curves
@@ -195,8 +193,8 @@ def _wrapped(title: str, inches: float) -> str:
     hard = "\N{NO-BREAK SPACE}"
     letters = max(12, int(0.95 * len(title) * inches / _width(title)))
     clauses = textwrap.wrap(re.sub(r"(?<![;:,]) |(?<=:) (?=\d)", hard, title), letters, break_long_words=False)
-    lines = [textwrap.wrap(clause.replace(hard, " ").replace(" %", f"{hard}%"), letters) for clause in clauses]
-    return "\n".join(itertools.chain(*lines)).replace(hard, " ")
+    lines = [textwrap.fill(clause.replace(hard, " ").replace(" %", f"{hard}%"), letters) for clause in clauses]
+    return "\n".join(lines).replace(hard, " ")
 
 
 def _width(title: str) -> float:
@@ -212,11 +210,10 @@ def finish(ax: Axes, result: Result, title: str, legend: Literal["best", "upper 
 def decorated(ax: Axes, titles: Sequence[str], legend: Literal["best", "upper left"] = "best") -> Axes:
     """Title, grid, numbers and legend; a long legend goes below the axes."""
     inches = ax.bbox.width / ax.figure.dpi
-    lines = [literal(title) for title in titles if title]
-    size = "medium" if max(map(_width, lines)) <= inches else "small"  # an eighth smaller, where dots are large
-    ax.set_title(
-        "\n".join(_wrapped(line, inches * (1 if size == "medium" else 8 / 7)) for line in lines), fontsize=size
-    )
+    lines, size = [literal(title) for title in titles if title], "medium"
+    if max(map(_width, lines)) > inches:  # small letters are narrower by an eighth or more, at any number of dots
+        lines, size = [_wrapped(line, 8 / 7 * inches) for line in lines], "small"
+    ax.set_title("\n".join(lines), fontsize=size)
     ax.grid(True, which="major", alpha=0.25)
     ax.spines[["top", "right"]].set_visible(False)
     plain_numbers(ax)

@@ -135,7 +135,8 @@ def plot_heatmap(
     if not np.isfinite(values).all() or (logarithmic and values.min() <= 0):
         raise ValueError(f"values: from {values.min()} to {values.max()}; give finite ones, positive if logarithmic")
     try:
-        texts = {value: _short(value) if form is None else form.format(value) for value in values.flat}
+        forms = {value: form or ("{:,.0f}" if abs(value) >= 99.95 else "{:.3g}") for value in values.flat}
+        texts = {value: each.format(value) for value, each in forms.items()}
     except (AttributeError, LookupError, TypeError, ValueError):
         raise ValueError(f"form: {excerpt(form)} does not format a number, as '{{:.1f}}' does") from None
     ax = axes_of(ax)
@@ -156,7 +157,3 @@ def plot_heatmap(
     ax.tick_params(length=0, labelsize=7)
     ax.spines[:].set_visible(False)
     return ax
-
-
-def _short(value: float) -> str:
-    return f"{value:,.0f}" if abs(value) >= 99.95 else f"{value:.3g}"

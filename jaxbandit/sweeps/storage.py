@@ -145,8 +145,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST
     if not path.exists():
         others = sorted(entry.name for entry in folder.iterdir() if entry.name not in (LOCK, HOLDER))
-        if [name for name in others if not (TEMPORARY.fullmatch(name) or _CASE.fullmatch(name))]:
-            raise ValueError(f"{folder}: holds {others[0]!r} and no {MANIFEST}; choose an empty or new folder")
+        if foreign := [name for name in others if not (TEMPORARY.fullmatch(name) or _CASE.fullmatch(name))]:
+            raise ValueError(f"{folder}: holds {foreign[0]!r} and no {MANIFEST}; choose an empty or new folder")
         return {"version": VERSION, "cases": {}}
     try:
         manifest: dict[str, Any] = json.loads(path.read_text())
