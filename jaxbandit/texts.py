@@ -43,6 +43,17 @@ def filled(words: str) -> str:
     return "\n".join(textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False) for line in lines)
 
 
+def literal(text: Any) -> str:
+    """A name as Matplotlib draws it letter by letter, without mathematics between dollars.
+
+    Legends leave out a label that begins with "_", and so a blank stands before it.
+
+    >>> print(literal("_low, $5 to $10"))
+     _low, \\$5 to \\$10
+    """
+    return " " * str(text).startswith("_") + str(text).replace("$", r"\$")
+
+
 def near_miss(name: str, known: Iterable[str]) -> str:
     """What stands behind an unknown name in a message: the known one that is spelt most like it, or nothing.
 

@@ -60,7 +60,8 @@ result
 mean = np.array([metrics.pseudo_regret(result, label)[:, 0, :, -1].mean(1) for label in policies])
 linear = np.array([metrics.linear_share(result, label)[:, 0] for label in policies])
 ratio = mean / mean.min(0)
-ax = plotting.plot_heatmap(ratio, list(policies), list(scenarios), logarithmic=True, form="×{:,.1f}")
+names, label = list(scenarios), "mean regret, times the least of the column"
+ax = plotting.plot_heatmap(ratio, list(policies), names, logarithmic=True, form="×{:,.1f}", label=label)
 
 # %% [markdown]
 # ## The answer in five lines

@@ -62,11 +62,11 @@ known_arms members planning probabilities quantiles reward_units selection sums 
 results: arguments base interruption metrics texts
 simulation: arguments base cores delays draws fast feedback interruption members pytrees results reward_units \
 selection sums version wrapping
-sweeps: arguments interruption results simulation
-live: arguments base confidence environments families interruption members policies probabilities results \
+sweeps: arguments cores interruption results simulation
+live: arguments base confidence cores environments families interruption members policies probabilities results \
 reward_units selection simulation version
 choices: arguments base environments live members reward_units selection simulation
-plotting: arguments bounds live metrics results
+plotting: arguments bounds live metrics results texts
 stress: arguments base environments families interruption members metrics policies simulation sweeps texts
 learning: arguments base choices interruption members policies results reward_units selection stress
 testing: arguments base environments members selection simulation sums

@@ -8,7 +8,8 @@ import jax
 import numpy as np
 import pytest
 
-from jaxbandit import KLUCB, TVKLUCB, UCBSM, Oracle, Thompson, Uniform, pytree, simulate, two_state
+from jaxbandit import GLR, KLUCB, TVKLUCB, UCBSM, Oracle, Thompson, Uniform, Window, pytree, simulate, two_state
+from jaxbandit.policies import ChainGLR, RoundRobin
 from jaxbandit.simulation.asking.request import check
 from jaxbandit.simulation.telling.fingerprint import provenance
 from jaxbandit.testing import check_policy
@@ -48,7 +49,11 @@ BAD = [
     ({"policies": {}}, "policies: give a dict"),
     ({"policies": {"k": []}}, r"policies\['k'\]: an empty list"),
     ({"policies": {"k": KLUCB}}, r"policies\['k'\]: KLUCB is a class"),
-    ({"policies": {"k": "KLUCB"}}, r"policies\['k'\]: a policy is needed, and str has no init, scores, update"),
+    ({"policies": {"k": "KLUCB"}}, r"policies\['k'\]: a policy is needed, and str has no init, scores, update$"),
+    ({"policies": {"k": RoundRobin()}}, r".* no init, scores, update; give Identify\(sampling=RoundRobin\(\)\)$"),
+    ({"policies": {"k": ChainGLR()}}, r".*; give Identify\(stopping=ChainGLR\(\)\)$"),
+    ({"policies": {"k": GLR(horizon=9)}}, r".*; give WithDetector\(KLUCB\(\), GLR\(\.\.\)\)$"),
+    ({"policies": {"k": Window(9)}}, r".*; give KLUCB\(memory=Window\(\.\.\)\)$"),
     ({"policies": {"k": NoPytree()}}, r"policies\['k'\]: NoPytree is not a pytree"),
     ({"policies": {1: KLUCB(), "1": UCBSM()}}, "policies: two names are the same"),
     ({"policies": {"k": KLUCB(exploration="x")}}, r"policies\['k'\].exploration: 'x' is not a number"),

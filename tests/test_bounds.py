@@ -521,6 +521,9 @@ def test_heatmap_shows_every_number():
     figure.canvas.draw()
     ticks = [(text.get_position()[1], text.get_text()) for text in figure.axes[1].get_yticklabels()]
     assert [text for at, text in ticks if 0.99 < at < 101] == ["1", "10", "100"]
+    ax = plotting.plot_heatmap([[7.62, 8.4, 1234.5, 0.03]], ["row"], [*"abcd"], label="regret")
+    assert [text.get_text() for text in ax.texts] == ["7.62", "8.4", "1,234", "0.03"]
+    assert ax.figure.axes[1].get_ylabel() == "regret"
     plotting.plot_heatmap(np.ones((1, 2)), ["row"], ["a", "b"], ax=ax)  # of equal numbers a bar would say nothing
     assert len(figure.axes) == 2
     for values, words in ((np.ones((1, 3)), r"shape \(1, 3\)"), ([[0.0]], "from 0.0 to 0.0"), ([[np.nan]], "nan")):

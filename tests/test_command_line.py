@@ -61,7 +61,8 @@ def test_what_is_wrong_is_named_with_what_is_like_it(call, monkeypatch):
         (["stress", "PSRL"], "--space: PSRL() does not play any space of problems that there is: "),
         (["tune", "--policy", "KLUBC"], "--policy: there is no 'KLUBC' (did you mean KLUCB?); there are "),
         (["tune", "--scenarios", "scenario 1, scenario1"], "--scenarios: there is no 'scenario1' (did you mean "),
-        (["atlas", "scenario1"], "scenario1 is not in the atlas; like it are: scenario 1"),
+        (["atlas", "scenario1"], "'scenario1' (did you mean scenario 1?); jaxbandit atlas lists all"),
+        (["atlas", "nosuch"], "no problem is called 'nosuch'; jaxbandit atlas lists all"),
         (["policies", "klucb"], "NAME: there is no 'klucb' (did you mean KLUCB?)"),
         (["completion", "fish"], "SHELL: there is no 'fish'; there are bash, zsh"),
     ):

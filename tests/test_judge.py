@@ -12,7 +12,7 @@ import jaxbandit
 from experiments import judge
 from jaxbandit import IMEDMC, KLUCB, PSRL, UCB1, LPPriority, Uniform, atlas, families, metrics, stress
 from jaxbandit.command_line.options import from_command_line
-from jaxbandit.judging import atlas_card, failures, judged_spaces, playing
+from jaxbandit.judging import atlas_card, failures, judged_spaces, overview, playing, progress_line
 from jaxbandit.judging.judge_options import Settings
 from jaxbandit.judging.judged_spaces import Chapter, chapters, middle, space_from_text, space_of
 from jaxbandit.judging.policy_text import policies_of, policy_of
@@ -301,6 +301,13 @@ def small_panel(monkeypatch):
     monkeypatch.setattr(stress.TwoStateSpace, "panel", lambda space: PANEL)
 
 
+def test_lines_that_stay_are_as_wide_as_the_terminal(monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    progress_line.say(playing.KEPT)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80 and " ".join(lines) == playing.KEPT
+
+
 @pytest.fixture
 def small_atlas(small_panel, monkeypatch):
     named = {name: atlas[name].arms for name in ("best20", "Gaussian")}
@@ -334,6 +341,8 @@ def test_a_whole_judgement_of_two_policies(mine, small_atlas, monkeypatch, capsy
     table = {row["policy"]: row for row in rows_of(mine / "out" / "all_1.csv")}
     assert list(table)[:2] == ["Mine(scale=2.0)", "KLUCB()"] and len(table) == 3  # KL-UCB is judged, under its label
     assert len(answer.worst) == 2
+    picture = overview.picture(dots := overview.dots_of(answer), list(answer.policies))
+    assert len(picture.axes[0].texts) == len({(dot.kind, dot.problem) for dot in dots if dot.standing.times}) > 0
     for item in answer.worst:
         result, code = item.result, item.problems[0].problem.code
         arms = eval(code, {"jaxbandit": jaxbandit})

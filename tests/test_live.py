@@ -229,6 +229,7 @@ def test_wrong_answers_are_refused_by_name():
     refuses(one, "^state: None; name one of", lambda: one.learn(second.id))
     refuses(one, "^id: 9 is unknown", lambda: one.learn({second.id: "clicked", 9: "clicked"}))
     refuses(one, "^offered: 'pink' is not an arm; the arms are", lambda: one.choose(offered=["pink"]))
+    refuses(one, r"^offered: \['red', 'red'\] names one twice", lambda: one.choose(offered=["red", "red"]))
     numbers = Player(jaxbandit.UCB1(), ARMS, rewards=(0, 10))
     choice = numbers.choose()
     for reward in (np.nan, 11, None, "1"):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import errno
+import io
 import itertools
 import json
 import os
@@ -14,6 +15,8 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 from matplotlib.lines import Line2D
+from matplotlib.mathtext import MathTextParser
+from matplotlib.text import Text
 from scipy import stats
 
 import jaxbandit
@@ -189,6 +192,12 @@ def test_variants_are_paired_in_order_or_with_a_single_one():
     expected = [[[26, 29], [6, 7], [16, 23]]]
     assert metrics.paired_difference(both, "a", "b").tolist() == expected
     assert (-metrics.paired_difference(both, "b", "a")).tolist() == expected
+    paired = metrics.paired_difference(both, "a", "b")
+    low, high = stats.t.interval(0.95, 1, 27.5, stats.sem([26, 29]))
+    first, *others = str(paired).splitlines()
+    assert first == f"[0, 0]: mean 27.5 (95 % interval {low:.4g} to {high:.4g}) of 2 runs" and len(others) == 2
+    assert (repr(paired[0, 0]), repr(paired[..., 1:])) == (first[8:], repr(np.array(paired[..., 1:])))
+    assert type(paired + 1) is type(paired.mean(-1)) is np.ndarray and type(paired.mean()) is np.float64
     two = dataclasses.replace(three, visits=three.visits | {"b": three.visits["a"][:, :2]})
     with pytest.raises(ValueError, match="other: 3 and 2 variants cannot be paired"):
         metrics.paired_difference(two, "a", "b")
@@ -254,6 +263,40 @@ def test_a_long_legend_hides_no_curve():
             assert box.y1 < label.y0 and figure.bbox.y0 <= box.y0
             assert figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1
         plt.close(figure)
+
+
+@pytest.mark.parametrize("name", ["_cost $5 to $10", r"$\foo$ \$x$ ^_{"])
+def test_names_are_drawn_letter_by_letter(name, result, monkeypatch):
+    """In legends, titles, on axes and in cells, of whatever plot; Matplotlib draws no mathematics."""
+    visits = {name: result.visits["kl"], "b": result.visits["u"]}
+    played = dataclasses.replace(result, visits=visits, scenarios=(f"arms {name}", "b"), provenance={})
+    monkeypatch.setattr(MathTextParser, "parse", None)
+    figure, axes = plt.subplots(1, 6)
+    plotting.plot_regret(played, ax=axes[0])
+    plotting.plot_distribution(played, ax=axes[1])
+    plotting.plot_pulls(played, name, ax=axes[2])
+    plotting.plot_batches(played, name, 2, ax=axes[3])
+    plotting.plot_parameter(played, [1, 2], name, parameter=name, lines=[name, "a"], ax=axes[4])
+    plotting.plot_heatmap([[1, 2]], [name], [name, name], label=name, ax=axes[5])
+    assert [len(ax.get_legend().get_texts()) for ax in axes[:5]] == [3, 3, 3, 2, 2]
+    figure.savefig(io.BytesIO())
+    texts = [text.get_text().replace("\n", " ") for text in figure.findobj(Text) if text.get_visible()]
+    texts = [text.replace(r"\$", "$") for text in texts]
+    plt.close(figure)
+    assert sum(f"arms {name}" in text for text in texts) == 5
+    assert sum(name in text for text in texts) == 5 + 2 * 2 + 2 + 4  # titles, legends, what the last two have
+
+
+@pytest.mark.parametrize("inches", [1.3, 2.2, 3, 8])
+def test_titles_fit_their_panels(inches, result):
+    """They are in smaller letters before they break, at the end of a clause where there is one."""
+    figure = plt.figure(figsize=(inches, 2))
+    ax = plotting.plot_regret(result, quantiles=(0.9,), ax=figure.add_axes((0, 0, 1, 0.5)))
+    assert ax.title.get_window_extent(figure.canvas.get_renderer()).width <= 1.02 * figure.bbox.width
+    lines = ax.get_title().split("\n")
+    assert " ".join(lines) == "a: mean of 30 runs, 95 % interval; dashed: 90 % quantile"
+    assert (len(lines) == 1) == (inches == 8) and (inches < 2 or all(line[-1] in ",;e" for line in lines))
+    plt.close(figure)
 
 
 def test_each_picture_has_axes_of_its_own(result):
@@ -388,6 +431,7 @@ def test_variants_are_curves_of_their_own():
         colours = np.array([to_rgb(line.get_color()) for line in ax.lines])
         assert len(np.unique(colours, axis=0)) == 4 and (np.diff(lightness(colours[:3])) > 15).all()
         assert len({line.get_marker() for line in ax.lines[:3]}) == 1 != ax.lines[3].get_marker()
+        assert len({line.get_linestyle() for line in ax.lines[:3]}) == 3
     for line, step, item in zip(left.lines, right.lines, regret, strict=True):
         np.testing.assert_array_equal(line.get_ydata(), item.mean(0))
         np.testing.assert_array_equal(step.get_xdata(), np.maximum(np.sort(item[:, -1]), 0.1))

@@ -1,6 +1,8 @@
 """The simulator: random numbers, orders, times and states; what is compiled and how often; rounds played by hand."""
 
 import itertools
+import sys
+import warnings
 from types import SimpleNamespace
 
 import chex
@@ -209,3 +211,15 @@ def test_goes_on_after_the_last_recorded_round():
     half = simulate(ARMS, {"u": Uniform()}, runs=4, horizon=40, times=[30])
     whole = simulate(ARMS, {"u": Uniform()}, runs=4, horizon=90, times=[30], resume=half)
     assert whole.complete and (whole.visits["u"] == half.visits["u"]).all()
+
+
+def test_a_notebook_without_widgets_begins_without_a_warning(monkeypatch):
+    notebook = SimpleNamespace(config={"IPKernelApp": {}}, get_ipython=lambda: notebook)
+    for name, module in {"IPython": notebook, "ipykernel.zmqshell": notebook, "ipywidgets": None}.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    for name in ("tqdm.auto", "tqdm.autonotebook", "tqdm.notebook"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")  # one that were an error tqdm would swallow
+        loop.progress_bar(10, False).close()
+    assert not said

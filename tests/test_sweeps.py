@@ -148,7 +148,7 @@ def test_damaged_and_foreign_files_are_named(tmp_path, many_files):
         try:
             result = sweep(case, tmp_path)["c"]
         except ValueError as error:
-            named.append(piece.name in str(error))
+            named.append(f"{piece.name}: not a file that" in str(error) and "delete it" in str(error))
         else:
             assert equal(result, whole)
     assert all(named) and len(named) > 30
@@ -161,8 +161,12 @@ def test_damaged_and_foreign_files_are_named(tmp_path, many_files):
     piece.write_bytes(sorted(tmp_path.rglob("*.npz"))[0].read_bytes())
     with pytest.raises(ValueError, match=rf"{piece.name}: a piece of something else"):
         sweep(case, tmp_path)
-    piece.unlink()  # a hole: played again from there
-    assert equal(sweep(case, tmp_path)["c"], whole)
+    for piece in sorted(tmp_path.rglob("*.npz")):  # a hole, or the end: played again from there
+        piece.write_bytes(data[:99])
+        with pytest.raises(ValueError, match="delete it or move it away, and the same call of sweep plays its rounds"):
+            sweep(case, tmp_path)
+        piece.unlink()
+        assert equal(sweep(case, tmp_path)["c"], whole)
 
 
 @contextlib.contextmanager
@@ -265,7 +269,7 @@ def test_foreign_folders_and_manifests(tmp_path):
     text = manifest.read_text()
     for damaged in (text[:50], "[]", "{}", json.dumps({"version": 1, "cases": {"c": 3}})):
         manifest.write_text(damaged)
-        with pytest.raises(ValueError, match="manifest.json: damaged"):
+        with pytest.raises(ValueError, match="manifest.json: damaged; delete it, and the same call of sweep"):
             sweep({"c": {**CASE, "runs": 2}}, folder)
     manifest.write_text(text.replace('"version": 1,\n "cases"', '"version": 2,\n "cases"'))
     with pytest.raises(ValueError, match="written as version 2, this reads version 1"):
@@ -275,6 +279,29 @@ def test_foreign_folders_and_manifests(tmp_path):
     np.savez(piece, header=np.array([{"version": 1}], object))  # a pickle, which is not loaded
     with pytest.raises(ValueError, match=piece.name):
         sweep({"c": {**CASE, "runs": 2}}, folder)
+
+
+def test_a_lost_manifest_is_made_again_from_the_pieces(tmp_path, monkeypatch):
+    """In whatever order the cases are asked for: none is played again, and what has changed is not taken for it."""
+    cases = {name: {**CASE, "runs": 2, "key": jax.random.key(n)} for n, name in enumerate(("a/b", "a_b", "c"))}
+    sweep(cases, tmp_path)
+    before = contents(tmp_path)
+    manifest = tmp_path / storage.MANIFEST
+    listed = json.loads(manifest.read_text())["cases"]
+    manifest.unlink()
+    assert equal(sweep({"a_b": cases["a_b"]}, tmp_path)["a_b"], simulate(**cases["a_b"]))
+    sweep(dict(reversed(cases.items())), tmp_path)
+    assert json.loads(manifest.read_text())["cases"] == listed
+    del before[manifest]
+    assert before.items() <= contents(tmp_path).items()
+    manifest.unlink()
+    changed = {"policy": {"ucb": "0", "u": "0"}, "the environment": {"": "0"}}
+    monkeypatch.setattr(storage, "programs", lambda request: changed)
+    with pytest.raises(ValueError, match="the code of policy 'ucb'"):
+        sweep(cases, tmp_path)
+    monkeypatch.undo()
+    sweep({"c": cases["c"] | {"key": jax.random.key(9)}}, tmp_path)
+    assert json.loads(manifest.read_text())["cases"]["c"]["folder"] == "0003-c"
 
 
 def test_what_a_killed_process_left_is_removed(tmp_path):

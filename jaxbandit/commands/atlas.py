@@ -14,7 +14,7 @@ from jaxbandit.command_line.listing import listing
 from jaxbandit.command_line.options import name_in_words
 from jaxbandit.members import declares
 from jaxbandit.named_problems import NamedProblem
-from jaxbandit.texts import filled
+from jaxbandit.texts import filled, near_miss
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,7 +66,6 @@ def one(problem: NamedProblem) -> str:
 
 def run(settings: Settings) -> None:
     """Print the list, or the problem."""
-    try:
-        print(one(atlas[settings.name]) if settings.name else all_of_them())
-    except KeyError as error:
-        raise ValueError(error.args[0]) from None
+    if (name := settings.name) and name not in atlas:
+        raise ValueError(f"no problem is called {name!r}{near_miss(name, atlas)}; jaxbandit atlas lists all")
+    print(one(atlas[name]) if name else all_of_them())

@@ -196,7 +196,7 @@ def conclusion(grid: Grid, final: np.ndarray, chosen: int, judged: list[Row], cr
 def draw(grid: Grid, final: np.ndarray, chosen: int, held_out: dict[str, Result], settings: Settings) -> Pictures:
     """The criterion over the grid in training, and the distribution of regret on held-out runs."""
     values = measure(final, settings.criterion)
-    maps = {f"{name} (default {value[0]:,.1f})": ("{:,.0f}", value) for name, value in zip(held_out, values)}
+    maps: dict[str, Any] = {f"{name} (default {value[0]:,.1f})": (None, value) for name, value in zip(held_out, values)}
     figure = framed(grid, maps | {"all: share of the default's": ("{:.2f}", shares(values))}, chosen)
     about = f"pseudo-regret after {settings.horizon:,} rounds, {settings.runs:,} training runs of {settings.policy}"
     figure.suptitle(f"{in_words(settings.criterion).capitalize()} of {about}; framed: chosen")

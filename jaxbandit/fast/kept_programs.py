@@ -67,12 +67,13 @@ def source() -> str:
 
 
 def read(kind: str, name: str) -> Any:
-    """What was kept under this name; None if nothing was, or if the file cannot be read."""
+    """What was kept under this name; None if nothing was, or if the file cannot be read or was kept under another."""
     place = folder()
     if place is None:
         return None
     with suppress(Exception):  # a file of another version, or a damaged one: as if it were not there
-        return pickle.loads(zlib.decompress((place / f"{kind}-{name}").read_bytes()))
+        kept_as, thing = pickle.loads(zlib.decompress((place / f"{kind}-{name}").read_bytes()))
+        return thing if kept_as == f"{kind}-{name}" else None
     return None
 
 
@@ -85,7 +86,7 @@ def write(kind: str, name: str, thing: Any) -> None:
     if place is None:
         return
     try:
-        data = zlib.compress(pickle.dumps(thing), 1)
+        data = zlib.compress(pickle.dumps((f"{kind}-{name}", thing)), 1)
     except (pickle.PicklingError, AttributeError, TypeError):  # what Python raises of functions without a name
         return
     try:

@@ -17,14 +17,13 @@ from jaxbandit.plotting import curve_style
 from jaxbandit.reports.pictures import frameless, panels
 from jaxbandit.reports.tables import Row
 from jaxbandit.stress import Interval
+from jaxbandit.texts import literal
 
 WIDTH = 4.4  # inches: narrow enough for the letters to be read on a telephone
-STEP, BETWEEN, NAMED_STEP = 0.1, 0.14, 0.15  # inches a row, between kinds, and a row with a name
+STEP, BETWEEN = 0.15, 0.14  # inches a row, and between kinds
 APART = 0.04  # inches between the dots of a row
 LEAST = 0.32  # inches of a kind, for its name of two lines
-MOST_NAMED = (8, 3)  # problems that are named where most is lost, and where least
 LETTER = 0.018  # of the axis, the width of a letter of a name
-OUTLIER = 1.5  # times the least that an outlier has at least
 
 
 class Dot(NamedTuple):
@@ -85,8 +84,7 @@ def picture(dots: Sequence[Dot], policies: Sequence[str]) -> Figure:
     """A row for each problem that has a ratio, a dot and an interval for each policy, kind by kind."""
     shown = [dot for dot in dots if dot.standing.times]
     rows = [list(group) for _, group in groupby(shown, key=lambda dot: (dot.kind, dot.problem))]
-    names = _named(shown)
-    places, kinds, height = _places(rows, names, len(policies))
+    places, kinds, height = _places(rows, len(policies))
     figure, ax = panels(size=(WIDTH, height + 0.9 + 0.17 * len(policies) * (len(policies) > 1)))
     frameless(ax, xscale="log", ylim=(height, 0))
     ax.set_xlabel("regret over the least regret of the others", fontsize="small")
@@ -94,7 +92,8 @@ def picture(dots: Sequence[Dot], policies: Sequence[str]) -> Figure:
     ax.grid(axis="y", visible=False)
     ax.axvline(1, color="#555555", linewidth=1, zorder=0)
     ax.set_yticks(
-        [middle for _, middle, _ in kinds], [textwrap.fill(kind, 14, break_on_hyphens=False) for kind, _, _ in kinds]
+        [middle for _, middle, _ in kinds],
+        [textwrap.fill(literal(kind), 14, break_on_hyphens=False) for kind, _, _ in kinds],
     )
     ax.tick_params(labelsize="small")
     ax.tick_params(axis="y", length=0)
@@ -104,11 +103,10 @@ def picture(dots: Sequence[Dot], policies: Sequence[str]) -> Figure:
         for dot in row:
             number = list(policies).index(dot.policy)
             _draw(ax, dot, number, place + APART * (number - (len(policies) - 1) / 2))
-        if named := [dot for dot in row if dot in names]:
-            _write_name(ax, named[0], row, place)
+        _write_name(ax, row, place)
     if len(policies) > 1:
         for number, label in enumerate(policies):
-            ax.plot([], [], **curve_style(number) | {"linestyle": "none"}, label=label)
+            ax.plot([], [], **curve_style(number) | {"linestyle": "none"}, label=literal(label))
         figure.legend(loc="outside upper left", frameon=False, fontsize="small")
     return figure
 
@@ -122,23 +120,13 @@ def _draw(ax: Axes, dot: Dot, number: int, height: float) -> None:
     ax.plot(dot.times.mean, height, marker, markersize=4.5, color=colour, markerfacecolor=face, clip_on=False)
 
 
-def _named(dots: Sequence[Dot]) -> list[Dot]:
-    """The outliers, which are named: where policies certainly lose most, and where they certainly save most."""
-    many, few = MOST_NAMED
-    most = [dot for dot in dots if dot.standing.ahead and dot.times.mean >= OUTLIER]
-    least = [dot for dot in dots if dot.standing.is_first]
-    return [*sorted(most, key=lambda dot: dot.times.mean)[-many:], *sorted(least, key=lambda dot: dot.times.mean)[:few]]
-
-
-def _places(
-    rows: Sequence[Sequence[Dot]], names: Sequence[Dot], policies: int
-) -> tuple[list[float], list[tuple[str, float, float]], float]:
+def _places(rows: Sequence[Sequence[Dot]], policies: int) -> tuple[list[float], list[tuple[str, float, float]], float]:
     """The height of each row, and of each kind its middle and end; and of all of it: in inches from the top."""
     places: list[float] = []
     kinds: list[tuple[str, float, float]] = []
     end = 0.0
     for kind, group in groupby(rows, key=lambda row: row[0].kind):
-        steps = [APART * (policies - 1) + (NAMED_STEP if any(dot in names for dot in row) else STEP) for row in group]
+        steps = [APART * (policies - 1) + STEP for _ in group]
         room = max(sum(steps), LEAST)
         begin = end + BETWEEN / 2 + (room - sum(steps)) / 2
         places += (begin + np.cumsum(steps) - np.array(steps) / 2).tolist()
@@ -155,10 +143,11 @@ def _ends(dots: Sequence[Dot]) -> tuple[float, float]:
     return max(least, low / 3) / 1.1, min(most, high * 3) * 1.1
 
 
-def _write_name(ax: Axes, dot: Dot, row: Sequence[Dot], height: float) -> None:
+def _write_name(ax: Axes, row: Sequence[Dot], height: float) -> None:
     """A problem's name, at that side of its intervals on which there is room; if there is none, right of the first."""
     low, high = np.log(ax.get_xlim())
-    name = dot.problem.partition(" of ")[0] if dot.kind.startswith("worst") else dot.problem
+    kind, problem = row[0][:2]
+    name = literal(problem.partition(" of ")[0] if kind.startswith("worst") else problem)
     room = LETTER * len(name) * (high - low)
     left = np.log(max(min(each.times.low for each in row), np.exp(low)))
     right = np.log(min(max(each.times.high for each in row), np.exp(high)))

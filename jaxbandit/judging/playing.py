@@ -21,7 +21,6 @@ from jaxbandit.judging.judgement import Judgement
 from jaxbandit.judging.policy_text import in_users_words
 from jaxbandit.judging.progress_line import clear, say, tell
 from jaxbandit.reports.tables import Row
-from jaxbandit.texts import filled
 from jaxbandit.timing.stopwatch import time_case
 
 RUNS = 48  # of each problem of a space
@@ -65,7 +64,7 @@ def judge(
     problems = {name: arms for case in planned.values() for name, arms in case["scenarios"].items()}
     quick = LEFT_OUT.format(others=len(atlas) - len(problems), all=len(atlas)) if asked.quick else ""
     if quick:
-        say(filled(quick))
+        say(quick)
     contracts = {}
     for label, policy in policies.items():
         spaces = [(middle(part.space), 1) for part in parts if label in part.policies]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from jaxbandit.texts import terminal_width
+from jaxbandit.texts import filled, terminal_width
 
 CLEAR = "\r\x1b[K"
 
@@ -18,9 +18,9 @@ def tell(words: str, in_a_file: bool = True) -> None:
 
 
 def say(words: str) -> None:
-    """A line that stays."""
+    """A line that stays, or several on a terminal that is not so wide."""
     clear()
-    print(words, flush=True)
+    print(filled(words), flush=True)
 
 
 def clear() -> None:

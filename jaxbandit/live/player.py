@@ -56,7 +56,7 @@ class Player(LoggedPosition):
       ValueError: an argument out of range, arms that the policy cannot play, or a file that is damaged, of another
         version, or of a player with other arguments.
       OSError: the file cannot be made or written, with its name and the cure. Nothing was stored then.
-      RuntimeError: a call in a process that was forked after the player was made.
+      RuntimeError: a call in a process that was forked after the player was made, or after JAX had started.
 
     >>> from jaxbandit import UCB1
     >>> player = Player(UCB1(), ["red", "green"], states={"ignored": 0.0, "clicked": 1.0})
@@ -115,8 +115,8 @@ class Player(LoggedPosition):
           A `Choice`; a list of them if `plays` is given.
 
         Raises:
-          ValueError: more plays than the policy can play, or arms are offered; an arm that there is not; or the policy
-            cannot choose among some of its arms: it chooses by chance, in turns, or its state has no row for each arm.
+          ValueError: more plays than the policy can play, or than arms are offered; an arm that there is not, or twice;
+            a policy that cannot choose among some arms: by chance, in turns, or with a state without a row for each.
         """
         if offered is not None:
             check_some_arms("offered", self._policy, self._arms.table)
@@ -127,7 +127,7 @@ class Player(LoggedPosition):
             if number not in self._plays_checked:
                 check_plays(self._policy, arms, number)
                 self._plays_checked.add(number)
-            chosen = None if offered is None else sorted({arms.arm("offered", name) for name in offered})
+            chosen = None if offered is None else arms.numbers("offered", offered)
             if position.retired:
                 left = list(range(arms.arms)) if chosen is None else chosen
                 chosen = [arm for arm in left if arm not in position.retired]

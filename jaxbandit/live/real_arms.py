@@ -13,6 +13,7 @@ import numpy as np
 from jaxbandit import members
 from jaxbandit.arguments import LARGEST, as_floats, excerpt, finite, list_of, number
 from jaxbandit.base import Feedback, Range, Task
+from jaxbandit.cores import check_threads
 from jaxbandit.reward_units import RewardUnits, check_distinct, reward_units
 from jaxbandit.simulation.asking.contracts import check_task
 from jaxbandit.simulation.asking.tracing import EnvironmentShapes, Size, policy_program
@@ -100,6 +101,10 @@ class RealArms:
             raise ValueError(f"{argument}: {excerpt(name)} is not an arm; the arms are {excerpt(self.names)}")
         return self.names.index(name)
 
+    def numbers(self, argument: str, names: list[Any]) -> list[int]:
+        """The numbers of the arms with these names, the least first; a name that comes twice is an error."""
+        return sorted(self.arm(argument, name) for name in _names(argument, names)) if names else []
+
     def outcome(self, arm: int, state: Any, reward: Any) -> tuple[int, float]:
         """The state that an answer says, and its reward, float64; state 0 if rewards are numbers."""
         if self.reward is None or self.states is None:
@@ -181,6 +186,7 @@ def check_rewards(name: str, policy: Any, arms: RealArms) -> RewardUnits:
 
 def check_plays(policy: Any, arms: RealArms, plays: int = 1) -> str:
     """Raise ValueError unless the policy can play so many of these arms a round; returns a hash of its code."""
+    check_threads()
     check_task("policy", policy, Task(arms, plays, name="the player"))
     real = jnp.result_type(float)
     chances: Any = None if members.probabilities(policy) is None else jax.ShapeDtypeStruct((plays,), real)

@@ -17,7 +17,7 @@ from jaxbandit.metrics.counts import (
     kind,
     plays_of,
 )
-from jaxbandit.metrics.summaries import Summary, summary
+from jaxbandit.metrics.summaries import OfRuns, Summary, summary
 
 RECORDED = ("external_regret", "dynamic_regret")  # names under which regret is recorded; the first one counts
 
@@ -255,7 +255,7 @@ def paired_difference(result: Counts, label: str, other: str) -> np.ndarray:
     """Final `regret` of `label` minus that of `other`, run by run, float64 [scenario, variant, run].
 
     Run j of both policies had common random numbers. Variants are paired in order; a single variant is paired with each
-    of the other's.
+    of the other's. Printed, it is its mean over the runs with the 95 % interval, of which `summary` has the numbers.
 
     Raises:
       ValueError: there is no such label, or the numbers of variants cannot be paired.
@@ -270,7 +270,7 @@ def paired_difference(result: Counts, label: str, other: str) -> np.ndarray:
     left, right = regret(result, label)[..., -1], regret(result, other)[..., -1]
     if left.shape[1] != right.shape[1] and 1 not in (left.shape[1], right.shape[1]):
         raise ValueError(f"other: {left.shape[1]} and {right.shape[1]} variants cannot be paired")
-    return left - right
+    return (left - right).view(OfRuns)
 
 
 def _recorded(result: Counts) -> str | None:

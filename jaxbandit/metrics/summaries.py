@@ -2,12 +2,38 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from jaxbandit.arguments import finite
 from jaxbandit.base import described
+
+
+class OfRuns(np.ndarray):
+    """Numbers [.., run], which `print` shows as their mean with its 95 % interval; what is computed from them is plain.
+
+    >>> np.array([[3.0, 5.0, 4.0]]).view(OfRuns)
+    mean 4 (95 % interval 1.516 to 6.484) of 3 runs
+    """
+
+    def __array_finalize__(self, of: np.ndarray | None) -> None:
+        self.runs: int = of.runs if isinstance(of, OfRuns) else self.shape[-1] if self.ndim else 0
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        return np.asarray(array)[()] if return_scalar else np.asarray(array)
+
+    def __repr__(self) -> str:
+        if not self.size or self.shape[-1:] != (self.runs,):  # some of the runs, or another axis
+            return repr(np.asarray(self))
+        of, lines = summary(np.asarray(self)), []
+        for place in np.ndindex(of.mean.shape):
+            interval = f"95 % interval {of.low[place]:,.4g} to {of.high[place]:,.4g}"
+            where = f"{list(place)}: " if of.mean.size > 1 else ""
+            lines.append(f"{where}mean {of.mean[place]:,.4g} ({interval}) of {self.runs:,} runs")
+        return "\n".join(lines)
+
+    __str__ = __repr__
 
 
 @described

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.colors import to_rgb
+from matplotlib.colors import to_rgb, to_rgba
 from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import TextPath
 
@@ -17,6 +18,7 @@ from jaxbandit.arguments import as_floats, excerpt, has, integer, list_of
 from jaxbandit.metrics.counts import check_label, check_result
 from jaxbandit.plotting.ticks import decades, plain_numbers
 from jaxbandit.results.display import stopped, variant_names
+from jaxbandit.texts import literal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
 COLOURS = ("#3f90da", "#ffa90e", "#bd1f01", "#94a4a2", "#832db6", "#a96b59", "#e76300", "#b9ac70")  # petroff8
 MARKERS = "oDPvXs^*"  # in this order, so that similar shapes have colours of different lightness
-STYLES = ("-", "-.", ":")  # of the first eight curves, the next eight and the eight after; quantiles are dashed
+STYLES = ("-", "-.", ":")  # of eight curves each, and of the variants of a policy; quantiles are dashed
 NEVER_NEGATIVE = ("pseudo-regret", "dynamic regret")
 MOST_BREAKS = 30  # that a plot marks
 MOST_INSIDE = 7  # entries of a legend that is drawn among the curves
@@ -81,8 +83,8 @@ def curves_of(
         for v in range(count) if variant is None else [variant_of(result, label, variant)]:
             style = curve_style(number) | apart(number / len(COLOURS) % 1 if count == 1 else v / count)
             if count > 1:
-                style["color"] = _shade(style["color"], v / (count - 1))
-            curves.append(Curve(name_of(result, label, v), values[v], style))
+                style |= {"color": _shade(style["color"], v / (count - 1)), "linestyle": STYLES[v % len(STYLES)]}
+            curves.append(Curve(literal(name_of(result, label, v)), values[v], style))
     return curves
 
 
@@ -181,13 +183,23 @@ def title_of(result: Result, scenario: int, quantiles: Sequence[float]) -> str:
     return f"{result.scenarios[scenario]}: mean of {result.runs:,} runs, 95 % interval{dashed}"
 
 
+def band(ax: Axes, x: Any, low: Any, high: Any, colour: Any) -> None:
+    """An interval along a line, with edges that show where two bands overlap."""
+    ax.fill_between(x, low, high, facecolor=to_rgba(colour, 0.2), edgecolor=to_rgba(colour, 0.6), linewidth=0.5)
+
+
 def _wrapped(title: str, inches: float) -> str:
-    """A title in lines of about this width at most; none breaks before a percent sign."""
-    width = TextPath((0, 0), title, prop=FontProperties(size="medium")).get_extents().width / 72
-    if width <= inches:
-        return title
-    lines = textwrap.wrap(title.replace(" %", "\N{NO-BREAK SPACE}%"), max(20, int(0.95 * len(title) * inches / width)))
-    return "\n".join(lines).replace("\N{NO-BREAK SPACE}", " ")
+    """A title in lines of about this width at most, which end where clauses do, or else between two words."""
+    hard = "\N{NO-BREAK SPACE}"
+    letters = max(12, int(0.95 * len(title) * inches / _width(title)))
+    clauses = textwrap.wrap(re.sub(r"(?<![;:,]) |(?<=:) (?=\d)", hard, title), letters, break_long_words=False)
+    lines = [textwrap.fill(clause.replace(hard, " ").replace(" %", f"{hard}%"), letters) for clause in clauses]
+    return "\n".join(lines).replace(hard, " ")
+
+
+def _width(title: str) -> float:
+    """Inches in medium letters."""
+    return max(0.1, float(TextPath((0, 0), title, prop=FontProperties(size="medium")).get_extents().width) / 72)
 
 
 def finish(ax: Axes, result: Result, title: str, legend: Literal["best", "upper left"] = "best") -> Axes:
@@ -198,8 +210,10 @@ def finish(ax: Axes, result: Result, title: str, legend: Literal["best", "upper 
 def decorated(ax: Axes, titles: Sequence[str], legend: Literal["best", "upper left"] = "best") -> Axes:
     """Title, grid, numbers and legend; a long legend goes below the axes."""
     inches = ax.bbox.width / ax.figure.dpi
-    lines = [_wrapped(line, inches) for line in titles if line]
-    ax.set_title("\n".join(lines), fontsize="medium")
+    lines, size = [literal(title) for title in titles if title], "medium"
+    if max(map(_width, lines)) > inches:  # small letters are narrower by an eighth or more, at any number of dots
+        lines, size = [_wrapped(line, 8 / 7 * inches) for line in lines], "small"
+    ax.set_title("\n".join(lines), fontsize=size)
     ax.grid(True, which="major", alpha=0.25)
     ax.spines[["top", "right"]].set_visible(False)
     plain_numbers(ax)

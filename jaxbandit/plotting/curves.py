@@ -18,6 +18,7 @@ from jaxbandit.plotting.common import (
     NEVER_NEGATIVE,
     apart,
     axes_of,
+    band,
     breaks_of,
     curve_style,
     curves_of,
@@ -31,6 +32,7 @@ from jaxbandit.plotting.common import (
     variant_of,
 )
 from jaxbandit.plotting.ticks import decades
+from jaxbandit.texts import literal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,14 +82,15 @@ def plot_regret(
         raise ValueError("normalised: only round 1 is recorded, where log t is 0")
     ax = axes_of(ax)
     for name, regret, style in curves:
-        colour = style["color"]
         summary = metrics.summary(regret.T)
         mean, low, high = (values[drawn] / unit for values in summary[:3])
         ax.plot(times, positive(mean) if logarithmic else mean, **style, label=name)
-        ax.fill_between(times, low, high, color=colour, alpha=0.2, linewidth=0)
+        band(ax, times, low, high, style["color"])
         for q in quantiles:
             height = np.quantile(regret, q, axis=0)[drawn] / unit
-            ax.plot(times, positive(height) if logarithmic else height, color=colour, linestyle="--", linewidth=1)
+            ax.plot(
+                times, positive(height) if logarithmic else height, color=style["color"], linestyle="--", linewidth=1
+            )
     for bound, line in zip(lines, itertools.cycle(LINES)):
         if bound.times is None:
             at, values = times, bound.total * np.log(times)
@@ -95,7 +98,7 @@ def plot_regret(
             inside = bound.times >= (2 if normalised else 1)
             at, values = bound.times[inside], bound.total[inside]
         height = values / np.log(at) if normalised else values
-        name = f"{bound.label} ({bound.holds_for})"
+        name = literal(f"{bound.label} ({bound.holds_for})")
         ax.plot(at, height, color="black", linestyle=line, linewidth=1.2, label=name)
     for number in breaks_of(result, scenario):
         ax.axvline(number, color="grey", linestyle=":", linewidth=1)
@@ -133,9 +136,9 @@ def plot_best_arm_share(
     curves = curves_of(result, labels, scenario, variant, partial(metrics.best_share, recent=recent))
     ax = axes_of(ax)
     for name, share, style in curves:
-        mean, low, high = metrics.summary(share.T)[:3]
+        mean, low, high = np.clip(metrics.summary(share.T)[:3], 0, 1)
         ax.plot(result.times, mean, **style, label=name)
-        ax.fill_between(result.times, *np.clip([low, high], 0, 1), color=style["color"], alpha=0.2, linewidth=0)
+        band(ax, result.times, low, high, style["color"])
     decades(ax, "x")
     ax.set_xlim(max(1, result.times[0]), result.times[-1])
     ax.set_ylim(0, 1.02)
@@ -161,7 +164,7 @@ def plot_pulls(
     for arm, (best, mean) in enumerate(zip(best_arms, result.means[scenario])):
         name = f"arm {arm + 1}{' (best)' if best else ''}, mean {mean:.4f}" if known else names[arm]
         style = curve_style(arm) | apart(arm / len(COLOURS) % 1) | {"linewidth": 2.5 if best else 1.2}
-        ax.plot(result.times, positive(plays[:, arm]), **style, label=name)
+        ax.plot(result.times, positive(plays[:, arm]), **style, label=literal(name))
     decades(ax, "x")
     decades(ax, "y")
     ax.set_xlim(max(1, result.times[0]), result.times[-1])

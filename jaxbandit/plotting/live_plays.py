@@ -9,6 +9,7 @@ import numpy as np
 from jaxbandit.arguments import choice, excerpt
 from jaxbandit.live import Evaluation, History
 from jaxbandit.plotting.common import COLOURS, apart, axes_of, curve_style, decorated
+from jaxbandit.texts import literal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,7 +36,7 @@ def plot_history(history: History, *, ax: Axes | None = None) -> Axes:
         rewards = history.reward[(history.arm == arm) & (history.learned >= 0)]
         mean = f", mean reward {rewards.mean():.4g}" if len(rewards) else ""
         style = curve_style(arm) | apart(arm / len(COLOURS) % 1)
-        ax.plot(rounds, played, **style, label=f"{name}{mean}")
+        ax.plot(rounds, played, **style, label=literal(f"{name}{mean}"))
     ax.set_xlim(0, rounds[-1])
     ax.set_ylim(bottom=0)
     ax.set_xlabel("round t")
@@ -72,7 +73,7 @@ def plot_evaluation(evaluation: Evaluation, *, method: str = "doubly robust", ax
             dots: dict[str, Any] = {"marker": "o", "ls": "", "color": colour, "markerfacecolor": face, "zorder": 3}
             ax.plot(evaluation.mean[chosen, column], places[chosen], **dots, label=said)
     ax.axvline(evaluation.logged_mean, color="0.3", ls="--", lw=1, label="the log itself")
-    ax.set_yticks(places, evaluation.policies)
+    ax.set_yticks(places, [literal(label) for label in evaluation.policies])
     ax.set_ylim(-len(places) + 0.4, 0.6)
     ax.set_xlabel("mean reward a round")
     share = f"{100 * (1 - evaluation.level):g} % intervals"

@@ -14,6 +14,7 @@ from jaxbandit import metrics
 from jaxbandit.arguments import as_floats, choice, excerpt, finite, list_of, truth
 from jaxbandit.plotting.common import (
     axes_of,
+    band,
     curve_style,
     finish,
     labels_of,
@@ -23,6 +24,7 @@ from jaxbandit.plotting.common import (
     title_of,
 )
 from jaxbandit.plotting.ticks import stand_apart
+from jaxbandit.texts import literal
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -88,8 +90,8 @@ def plot_parameter(
         style = curve_style(number)
         summary = metrics.summary(final[here])
         name = ", ".join(filter(None, [label if len(chosen) > 1 or not text else "", text]))
-        ax.plot(at[here], summary.mean, **style, label=name)
-        ax.fill_between(at[here], summary.low, summary.high, color=style["color"], alpha=0.2, linewidth=0)
+        ax.plot(at[here], summary.mean, **style, label=literal(name))
+        band(ax, at[here], summary.low, summary.high, style["color"])
         for q in quantiles:
             ax.plot(at[here], np.quantile(final[here], q, axis=-1), color=style["color"], linestyle="--", linewidth=1)
     ax.set_xscale(axis)
@@ -97,7 +99,7 @@ def plot_parameter(
         ax.set_xticks(np.unique(at), [f"{value:g}" for value in np.unique(at)])
         ax.minorticks_off()
     regret_axis(ax, result, logarithmic)
-    ax.set_xlabel(parameter)
+    ax.set_xlabel(literal(parameter))
     ax.set_ylabel(f"{metrics.regret_name(result)} after {result.times[-1]:,} rounds")
     return finish(ax, result, title_of(result, scenario, quantiles))
 
@@ -108,7 +110,8 @@ def plot_heatmap(
     columns: Sequence[str],
     *,
     logarithmic: bool = False,
-    form: str = "{:,.0f}",
+    form: str | None = None,
+    label: str = "",
     ax: Axes | None = None,
 ) -> Axes:
     """A table [R, C] as colours, from dark to bright, with every number in its cell, and a colour bar.
@@ -117,7 +120,8 @@ def plot_heatmap(
       values: [R, C]; positive where `logarithmic`.
       rows, columns: their names.
       logarithmic: colours follow the logarithm of the values.
-      form: of the numbers.
+      form: of the numbers, as "{:.1f}"; by default three digits, and all of those before the point.
+      label: what the numbers are, beside the colour bar.
       ax: drawn on; by default the current axes if nothing is on them, else those of a new figure.
 
     Raises:
@@ -131,7 +135,8 @@ def plot_heatmap(
     if not np.isfinite(values).all() or (logarithmic and values.min() <= 0):
         raise ValueError(f"values: from {values.min()} to {values.max()}; give finite ones, positive if logarithmic")
     try:
-        form.format(values.min())
+        forms = {value: form or ("{:,.0f}" if abs(value) >= 99.95 else "{:.3g}") for value in values.flat}
+        texts = {value: each.format(value) for value, each in forms.items()}
     except (AttributeError, LookupError, TypeError, ValueError):
         raise ValueError(f"form: {excerpt(form)} does not format a number, as '{{:.1f}}' does") from None
     ax = axes_of(ax)
@@ -140,14 +145,15 @@ def plot_heatmap(
     if values.min() < values.max():
         bar = ax.figure.colorbar(image, ax=ax, pad=0.02)
         bar.outline.set_visible(False)
+        bar.set_label(literal(label), fontsize=8)
         bar.ax.tick_params(length=2, labelsize=7)
         if logarithmic:
             stand_apart(bar.ax.yaxis)
     for (i, j), value in np.ndenumerate(values):
         bright = norm(value) > 0.5
-        ax.text(j, i, form.format(value), ha="center", va="center", fontsize=7, color="black" if bright else "white")
-    ax.set_xticks(range(len(columns)), columns)
-    ax.set_yticks(range(len(rows)), rows)
+        ax.text(j, i, literal(texts[value]), ha="center", va="center", fontsize=7, color="black" if bright else "white")
+    ax.set_xticks(range(len(columns)), [literal(name) for name in columns])
+    ax.set_yticks(range(len(rows)), [literal(name) for name in rows])
     ax.tick_params(length=0, labelsize=7)
     ax.spines[:].set_visible(False)
     return ax

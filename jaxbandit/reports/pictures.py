@@ -14,6 +14,7 @@ from matplotlib.figure import Figure
 
 from jaxbandit import metrics
 from jaxbandit.reports.tables import put
+from jaxbandit.texts import literal
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -32,7 +33,7 @@ def panels(rows: int = 1, columns: int = 1, size: tuple[float, float] | None = N
 def frameless(ax: Axes, title: str = "", **settings: Any) -> None:
     """A light grid in the place of the frame, and a title and other settings of the axes."""
     if title:
-        ax.set_title(title, fontsize="medium")
+        ax.set_title(literal(title), fontsize="medium")
     ax.set(**settings)
     ax.grid(alpha=0.25)
     ax.spines[["top", "right"]].set_visible(False)

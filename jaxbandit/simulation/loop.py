@@ -123,6 +123,7 @@ def simulate(
     Raises:
       ValueError: before anything is compiled: a wrong argument, with its name; a method that fails, with its line; a
         result that needs more memory than is free.
+      RuntimeError: a process that was forked from one in which JAX had started, and would wait for ever.
       KeyboardInterrupt: by Ctrl-C, before the first chunk is played or in a call by a search or a command.
 
     Warns:

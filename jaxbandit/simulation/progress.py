@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -119,6 +120,8 @@ def rounds_left(request: Request, resume: Result | None = None) -> int:
 
 def progress_bar(rounds: int, progress: bool, played: int = 0) -> Any:
     """A bar over rounds, if the output is a terminal or a notebook."""
-    from tqdm.auto import tqdm  # imported here, because it takes a tenth of a second
-
+    if find_spec("ipywidgets"):  # tqdm is imported here, because it takes a tenth of a second
+        from tqdm.auto import tqdm
+    else:  # tqdm.auto would warn in a notebook that it has no widgets
+        from tqdm import tqdm
     return tqdm(total=rounds, initial=played, unit=" rounds", unit_scale=True, disable=None if progress else True)

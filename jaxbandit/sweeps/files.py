@@ -14,6 +14,7 @@ import numpy as np
 from jaxbandit.interruption import stop_if_interrupted
 from jaxbandit.results.result import Result
 
+CURE = "delete it or move it away, and the same call of sweep plays its rounds again"
 TEMPORARY = re.compile(r"\..*\.\d+\.tmp")
 _PIECE = re.compile(r"runs-(\d{10})-(\d{10})-rounds-(\d{10})-(\d{10})\.npz")
 
@@ -82,14 +83,26 @@ def finished(case: Path, horizon: int) -> tuple[int, int]:
 
 def load_piece(case: Path, piece: Piece, asked: dict[str, Any]) -> Result:
     """A piece of a case; raise ValueError unless it is of what the case asks for (`storage.asked_of`, the manifest)."""
-    result = Result.load(case / piece.file)
+    if not is_of(result := read_piece(case, piece), piece, asked):
+        raise ValueError(f"{case / piece.file}: a piece of something else; {CURE}")
+    return result
+
+
+def read_piece(case: Path, piece: Piece) -> Result:
+    """The file, of whatever it may be; raise ValueError if it is damaged."""
+    try:
+        return Result.load(case / piece.file)
+    except ValueError as error:
+        raise ValueError(f"{error}; {CURE}") from None
+
+
+def is_of(result: Result, piece: Piece, asked: dict[str, Any]) -> bool:
+    """Whether a file has what its name says, of what a case asks for."""
     times = np.asarray(asked["times"])
     first = result.asked["first_run"]
     same = of_all_runs(result.asked) | {"horizon": result.horizon, "times": asked["times"]} == asked
     same &= (first, first + result.asked["runs"], result.rounds) == (piece.first, piece.stop, piece.last)
-    if not same or list(result.times) != list(times[(times > piece.before) & (times <= piece.last)]):
-        raise ValueError(f"{case / piece.file}: a piece of something else; move it away")
-    return result
+    return same and list(result.times) == list(times[(times > piece.before) & (times <= piece.last)])
 
 
 def save_piece(case: Path, piece: Piece, result: Result) -> None:

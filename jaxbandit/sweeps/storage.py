@@ -19,10 +19,12 @@ import numpy as np
 from jaxbandit.results.file import whole_file
 from jaxbandit.simulation.asking.request import Request
 from jaxbandit.simulation.telling.fingerprint import asked, check_versions, differences, programs, provenance
+from jaxbandit.sweeps import files
 from jaxbandit.sweeps.files import TEMPORARY, of_all_runs
 
 MANIFEST, LOCK, HOLDER = "manifest.json", ".lock", ".running"
 VERSION = 1  # of the manifest; the package reads the folders that it writes, and no other
+_CASE = re.compile(r"(\d{4,})-([\w.=-]+)")  # the folder of a case
 READ_ONLY = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
@@ -82,14 +84,12 @@ def open_cases(folder: Path, requests: dict[str, Request], writable: bool = True
     for name, request in requests.items():
         wanted = {"asked": asked_of(request), "programs": programs(request)}
         versions = provenance(request)["versions"]
-        # programs can be compared between the same versions only
-        made_with = f"jaxbandit {versions['jaxbandit']}, jax {versions['jax']}"
+        made_with = _made_with(versions)
         if name not in manifest["cases"]:
             if not writable:
                 raise PermissionError(errno.EACCES, f"cannot be written, and has no cases[{name!r}]", str(folder))
             short = re.sub(r"[^\w.=-]+", "_", name)[:60]
-            place = f"{len(manifest['cases']):04d}-{short}"
-            manifest["cases"][name] = {"folder": place, "asked": wanted["asked"], "programs": {}}
+            manifest["cases"][name] = _kept_case(folder, short, manifest, wanted["asked"])
         case = manifest["cases"][name]
         same = made_with in case["programs"]
         if case["programs"] and not same and not warned:
@@ -115,6 +115,28 @@ def open_cases(folder: Path, requests: dict[str, Request], writable: bool = True
     return paths
 
 
+def _kept_case(folder: Path, short: str, manifest: dict[str, Any], asked: dict[str, Any]) -> dict[str, Any]:
+    """A new case of the manifest; in the folder that a lost manifest gave it, if there is one with pieces of it.
+
+    Every piece says what it is of, and which programs played it.
+    """
+    listed = {case["folder"] for case in manifest["cases"].values()}
+    kept = {name: match for name in (*listed, *os.listdir(folder)) if (match := _CASE.fullmatch(name))}
+    for name in sorted(name for name, match in kept.items() if name not in listed and match[2] == short):
+        for piece in (chain[-1] for chain in files.pieces_of(folder / name).values() if chain):
+            if files.is_of(result := files.read_piece(folder / name, piece), piece, asked):
+                versions, of = result.provenance["versions"], result.fingerprint["programs"]
+                programs = {_made_with(versions): {"versions": versions, "of": of}}
+                return {"folder": name, "asked": asked, "programs": programs}
+    number = 1 + max((int(match[1]) for match in kept.values()), default=-1)
+    return {"folder": f"{number:04d}-{short}", "asked": asked, "programs": {}}
+
+
+def _made_with(versions: dict[str, str]) -> str:
+    """The versions between which programs can be compared."""
+    return f"jaxbandit {versions['jaxbandit']}, jax {versions['jax']}"
+
+
 def read_manifest(folder: Path) -> dict[str, Any]:
     """The manifest, or a new one for an empty folder.
 
@@ -123,8 +145,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     path = folder / MANIFEST
     if not path.exists():
         others = sorted(entry.name for entry in folder.iterdir() if entry.name not in (LOCK, HOLDER))
-        if [name for name in others if not TEMPORARY.fullmatch(name)]:
-            raise ValueError(f"{folder}: holds {others[0]!r} and no {MANIFEST}; choose an empty or new folder")
+        if foreign := [name for name in others if not (TEMPORARY.fullmatch(name) or _CASE.fullmatch(name))]:
+            raise ValueError(f"{folder}: holds {foreign[0]!r} and no {MANIFEST}; choose an empty or new folder")
         return {"version": VERSION, "cases": {}}
     try:
         manifest: dict[str, Any] = json.loads(path.read_text())
@@ -133,7 +155,8 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             if [type(case[name]) for name in ("folder", "asked", "programs")] != [str, dict, dict]:
                 raise TypeError
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise ValueError(f"{path}: damaged; restore it, or choose another folder") from error
+        cure = "delete it, and the same call of sweep makes it again from its cases and the files that are there"
+        raise ValueError(f"{path}: damaged; {cure}") from error
     if version != VERSION:
         raise ValueError(f"{path}: written as version {version}, this reads version {VERSION}")
     return manifest

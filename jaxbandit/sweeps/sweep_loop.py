@@ -61,7 +61,7 @@ def sweep(
     Raises:
       ValueError: an argument is wrong or has changed (which one), or a file is damaged or foreign (its name).
       OSError: the folder cannot be written, or another sweep is writing to it (BlockingIOError).
-      RuntimeError: a worker of the executor died.
+      RuntimeError: a worker of the executor died, or was forked and not spawned.
       KeyboardInterrupt: by Ctrl-C.
 
     >>> import jaxbandit, tempfile

@@ -16,6 +16,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from jaxbandit.cores import check_threads
 from jaxbandit.interruption import CtrlC, interrupted, stop_if_interrupted
 from jaxbandit.simulation.asking.request import Request, check
 from jaxbandit.simulation.loop import pieces
@@ -63,6 +64,7 @@ def play_remotely(task: Task, key: np.ndarray, implementation: str, double: bool
 
     Only a Ctrl-C in this process raises KeyboardInterrupt: Dask would take it for the end of its worker.
     """
+    check_threads()
     _end_with_parent()
     try:
         with CtrlC(), jax.enable_x64(double):

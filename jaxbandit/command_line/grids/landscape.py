@@ -14,6 +14,7 @@ import jaxbandit
 from jaxbandit import Result, metrics, plotting
 from jaxbandit.command_line.grids.policy_grid import Grid
 from jaxbandit.reports.pictures import panels
+from jaxbandit.texts import literal
 
 
 def a_panel_each(number: int) -> tuple[Figure, list[Axes]]:
@@ -48,15 +49,15 @@ def heatmaps(grid: Grid, entry: str, played: list[Result]) -> Figure:
             final = metrics.pseudo_regret(result, entry)[0, :, :, -1]
             values = statistic(final, axis=-1).reshape(len(rows), len(columns))
             names = [[f"{value:g}" for value in axis] for axis in (rows, columns)]
-            plotting.plot_heatmap(values, *names, logarithmic=values.min() > 0, ax=ax)
-            ax.set_title(f"{result.scenarios[0]}: {name}", fontsize="medium")
-            ax.set(xlabel=across, ylabel=down)
+            plotting.plot_heatmap(values, *names, logarithmic=values.min() > 0, label="pseudo-regret", ax=ax)
+            ax.set_title(literal(f"{result.scenarios[0]}: {name}"), fontsize="medium")
+            ax.set(xlabel=literal(across), ylabel=literal(down))
     runs = final.shape[-1]
-    figure.suptitle(f"{entry}: pseudo-regret after {result.horizon:,} rounds, {runs:,} runs")
+    figure.suptitle(f"{literal(entry)}: pseudo-regret after {result.horizon:,} rounds, {runs:,} runs")
     return figure
 
 
-def framed(grid: Grid, maps: dict[str, tuple[str, np.ndarray]], chosen: int) -> Figure:
+def framed(grid: Grid, maps: dict[str, tuple[str | None, np.ndarray]], chosen: int) -> Figure:
     """A map of each title's form and values [candidate], the default first; the chosen candidate framed."""
     *down, across = grid.axes
     rows = list(jaxbandit.grid(dict, **{axis: grid.axes[axis] for axis in down}))
@@ -66,8 +67,8 @@ def framed(grid: Grid, maps: dict[str, tuple[str, np.ndarray]], chosen: int) -> 
     for ax, (title, (form, values)) in zip(axes, maps.items(), strict=True):
         table = np.maximum(values[1:], 1e-3).reshape(len(rows), len(columns))
         plotting.plot_heatmap(table, rows, columns, logarithmic=True, form=form, ax=ax)
-        ax.set_title(title, fontsize="medium")
-        ax.set_xlabel(across)
+        ax.set_title(literal(title), fontsize="medium")
+        ax.set_xlabel(literal(across))
         i, j = divmod(chosen - 1, len(columns))
         for colour, width in (("white", 4), (plotting.COLOURS[2], 2)) if chosen else ():
             frame: dict[str, Any] = {"fill": False, "edgecolor": colour, "linewidth": width, "clip_on": False}

@@ -13,6 +13,15 @@ from jaxbandit.arguments import choice, excerpt
 from jaxbandit.base import Declares, Paid, Pairing, Pays, Problem, Shows, Task
 from jaxbandit.members import declares
 
+# parts of policies, by methods that no policy has, and how each becomes one
+PARTS = {
+    ("choose", "validate"): "Identify(sampling={}())",
+    ("begin", "track"): "Identify(sampling={}())",
+    ("begin", "excess"): "Identify(stopping={}())",
+    ("watched", "share"): "WithDetector(KLUCB(), {}(..))",
+    ("initial_state",): "KLUCB(memory={}(..))",
+}
+
 
 def check_contract(where: str, thing: Any, methods: tuple[str, ...], kind: str) -> None:
     """Raise ValueError unless the object has these methods."""
@@ -21,7 +30,9 @@ def check_contract(where: str, thing: Any, methods: tuple[str, ...], kind: str) 
     if (old_form := members.replaced(thing)) is not None:
         raise ValueError(f"{where}: {old_form}")
     if missing := [name for name in methods if not members.has_methods(thing, name)]:
-        raise ValueError(f"{where}: {kind} is needed, and {type(thing).__name__} has no {', '.join(missing)}")
+        name = type(thing).__name__
+        whole = [f"; give {use.format(name)}" for names, use in PARTS.items() if members.has_methods(thing, *names)]
+        raise ValueError(f"{where}: {kind} is needed, and {name} has no {', '.join(missing)}{''.join(whole)}")
 
 
 def check_declares(where: str, environment: Any) -> None:

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from jaxbandit import members
 from jaxbandit.arguments import LARGEST_INTEGER, integer, truth
 from jaxbandit.base import Environment, Policy, Task, check_key, check_known, stack
+from jaxbandit.cores import check_threads
 from jaxbandit.delays import Delays
 from jaxbandit.members import declares, has_methods
 from jaxbandit.reward_units import RewardUnits
@@ -123,6 +124,7 @@ def check(
     record: Record | None = None,
 ) -> Request:
     """The arguments of `simulate` as a `Request`."""
+    check_threads()
     named = environments_of(scenarios)
     reward = rewards_of(named)
     arms = reward.shape[1]
