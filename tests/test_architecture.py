@@ -38,7 +38,7 @@ known_arms: base
 cores:
 interruption:
 chains: arguments base
-decision_processes: arguments base chains
+decision_processes: arguments base chains probabilities
 delays: arguments chains pytrees
 metrics: arguments base
 fast: base
@@ -89,7 +89,7 @@ fast: extremes slow_paths target random_bits jaxprs elementary comparisons batch
 compilation
 indices: index_arguments elimination beta_priors posterior_layers posterior_tables beta_rows start value \
 subsidy relaxed record_rounds mixture
-decision_processes: evaluation best discounting reaching
+decision_processes: gymnasium_tables evaluation best discounting reaching
 confidence: bernoulli family row chain
 confidence/row: arithmetic tilt scaled_problem ball stationary_mean
 confidence/chain: interior_point interior_point_three_states starting_points row_divergence_three_states \
@@ -177,8 +177,8 @@ DOORS = {
     "kl_bound kl_lower kl_upper stationary_mean_lower stationary_mean_upper",
     "choices": "ChoiceFit Choices ModelRecovery PopulationFit Recovery fit fit_population log_likelihood read_choices "
     "recover recover_models",
-    "decision_processes": "DiscountedValues Episodes Kind LongRun Structure diameter discounted episodes hitting_times "
-    "long_run optimal structure",
+    "decision_processes": "Axes DiscountedValues Episodes Kind LongRun Structure Tables diameter discounted episodes "
+    "from_gymnasium hitting_times long_run optimal reward_of_actions structure",
     "divergences": "DISTANCES Distance bernoulli_kl farthest jensen_shannon kl log_p_value squared_hellinger "
     "threshold total_variation",
     "environments": "RestlessFit fit_restless "

@@ -78,7 +78,7 @@ def riverswim(
     moves[:, every[1:], every[:-1]] = downs[:, 1:]
     reward = np.zeros((2, states))
     reward[0, 0], reward[1, -1] = number("reward_left", reward_left), number("reward_right", reward_right)
-    return decision_process(moves, reward, initial_state, steps=steps)
+    return decision_process(moves, reward, initial_state, steps=steps, reward_axes="action, state")
 
 
 def grid(plan: Sequence[str] = FOUR_ROOMS, slip: float = 0.1, *, steps: int | None = None) -> DecisionProcess:
@@ -122,7 +122,7 @@ def grid(plan: Sequence[str] = FOUR_ROOMS, slip: float = 0.1, *, steps: int | No
     moves[:, goal] = np.eye(len(places))[start]
     reward = np.zeros(moves.shape[:2])
     reward[:, goal] = 1
-    return decision_process(moves, reward, start, steps=steps)
+    return decision_process(moves, reward, start, steps=steps, reward_axes="action, state")
 
 
 def random_decision_process(
@@ -156,7 +156,9 @@ def random_decision_process(
     rows = np.asarray(jax.random.dirichlet(of_moves, jnp.full((states,), concentration), (actions, states)), float)
     floored = np.maximum(rows, 1e-9)
     rewards = np.asarray(jax.random.uniform(of_rewards, (actions, states)), float)
-    return decision_process(floored / floored.sum(-1, keepdims=True), rewards, law, steps=steps)
+    return decision_process(
+        floored / floored.sum(-1, keepdims=True), rewards, law, steps=steps, reward_axes="action, state"
+    )
 
 
 def as_decision_process(
@@ -197,7 +199,9 @@ def as_decision_process(
             f"arms: {count} arms with {states} states have {states}^{count} = {states**count:,} joint states, more "
             f"than most_states = {most_states}; take fewer arms, or raise it (up to {MOST_STATES})"
         )
-    return decision_process(*joint(laws, integer("plays", plays, 1, count - 1)), steps=steps)
+    return decision_process(
+        *joint(laws, integer("plays", plays, 1, count - 1)), steps=steps, reward_axes="action, state"
+    )
 
 
 def _probability(name: str, value: float, parts: int = 1) -> float:

@@ -108,7 +108,10 @@ class AllPayingArms:
         self._check_plays(plays)
         if self._few(plays):
             process = joint(self.known(), plays)
-            value = process.initial @ decision_processes.optimal(process.transition, process.reward).gain
+            value = (
+                process.initial
+                @ decision_processes.optimal(process.transition, process.reward, reward_axes="action, state").gain
+            )
         else:
             value = self.relaxation(plays).value
         return float(f"{value:.{DIGITS}g}")
