@@ -53,10 +53,7 @@ def run(settings: Settings) -> dict[str, Result]:
     planned = cases(settings)
     folder, results = begin_and_play("bandit_as_process", settings, planned)
     processes = [planned[name]["scenarios"][name] for name in (structure.JOINT, structure.MEANS)]
-    spans = [
-        decision_processes.optimal(process.transition, process.reward, reward_axes="action, state").span
-        for process in processes
-    ]
+    spans = [decision_processes.optimal(process.transition, process.reward).span for process in processes]
     words = f"Spans of the best biases: {structure.JOINT} {spans[0]:.2f}, {structure.MEANS} {spans[1]:.2f}."
     size = f"{settings.arms} arms, {settings.runs:,} runs of {settings.horizon:,} rounds"
     title = f"What is lost with and without knowing that arms stand still: {size}"

@@ -95,12 +95,12 @@ confidence/row: arithmetic tilt scaled_problem ball stationary_mean
 confidence/chain: interior_point interior_point_three_states starting_points row_divergence_three_states \
 multistart many_states two_states two_states_upper likelihood kt_mixture meeting_chains \
 certified_order order_of_means
-planning: rows iteration induction subsidies fluid
+planning: rows iteration induction subsidies ordered_sums fluid
 metrics: summaries counts regrets shares swaps stopping_times
 named_problems: named_arms look_up budgets changing processes entries
 families: independent tilting two_state table of_chains
 plotting: ticks common curves settings live_plays stopping_curves
-results: display file named_axes result
+results: headline display file named_axes result
 simulation: library_code chance delayed uneven_delays offered_arms dynamic_regret stopping rounds asking telling plan \
 device_arrays tiles progress regrouping chunks loop
 simulation/asking: user_code tracing recording contracts declared request
@@ -177,7 +177,7 @@ DOORS = {
     "kl_bound kl_lower kl_upper stationary_mean_lower stationary_mean_upper",
     "choices": "ChoiceFit Choices ModelRecovery PopulationFit Recovery fit fit_population log_likelihood read_choices "
     "recover recover_models",
-    "decision_processes": "Axes DiscountedValues Episodes Kind LongRun Structure Tables diameter discounted episodes "
+    "decision_processes": "DiscountedValues Episodes Kind LongRun Structure diameter discounted episodes "
     "from_gymnasium hitting_times long_run optimal reward_of_actions structure",
     "divergences": "DISTANCES Distance bernoulli_kl farthest jensen_shannon kl log_p_value squared_hellinger "
     "threshold total_variation",

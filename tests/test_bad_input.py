@@ -29,7 +29,7 @@ metrics stress testing use_all_cores Bound Condition Solver DISTANCES Distance E
 HiddenFit
 Relaxation StoppedWarning WhittleIndices Summary COLOURS Atlas NamedProblem atlas Found Interval Problem Space Survey
 DiscountedValues Mixture live Choice Decision Evaluation History Log Replay Report Identification Pair ChainOrder
-Axes Tables IdentificationSummary MOST_STATES WrongAnswers BayesOptimum
+IdentificationSummary MOST_STATES WrongAnswers BayesOptimum
 learning RegretGradient Trained Tuned
 choices ChoiceFit Choices ModelRecovery PopulationFit Recovery
 """.split()

@@ -124,11 +124,8 @@ def test_an_effect_in_one_state_says_which_other_was_hardly_left():
 def test_rounds_against_all_ways_to_distribute_the_plays():
     """Two sequences in one state of two, 12 and 9 rounds; then three states, whose tails are taken times 3 x 3."""
     who, led = np.repeat([0, 1], [12, 9]), np.array([1] * 9 + [0] * 3 + [1] * 4 + [0] * 5)
-    ways = [
-        led[list(one)].sum() + led[list(other)].sum()
-        for one in itertools.combinations(range(12), 6)
-        for other in itertools.combinations(range(12, 21), 4)
-    ]
+    each = [itertools.combinations(range(12), 6), itertools.combinations(range(12, 21), 4)]
+    ways = [led[[*one, *other]].sum() for one, other in itertools.product(*each)]
     for played in ([*range(6), *range(12, 16)], [*range(6, 12), *range(12, 16)], [0, 4, 8, 9, 10, 11, 12, 15, 17, 20]):
         action = np.isin(np.arange(21), played).astype(int)
         tail = min(np.mean(np.array(ways) <= led[played].sum()), np.mean(np.array(ways) >= led[played].sum()))
@@ -157,20 +154,14 @@ def test_sequences_against_all_ways_to_choose_those_played(monkeypatch):
     """Nine people of eight weeks; each way is counted as if it had been seen, its spread is that of all ways."""
     moves = people(np.random.default_rng(3), 9, 8, "constant")
     first, played = moves[::8, 2], moves[::8, 1]
-    ways = [
-        way
-        for way in itertools.product([0, 1], repeat=9)
-        if np.isin(way, 1)[first == 1].sum() == played[first == 1].sum()
-    ]
-    ways = np.array([way for way in ways if sum(way) == played.sum()])
+    ways = np.array(list(itertools.product([0, 1], repeat=9)))
+    ways = ways[(ways @ first == played @ first) & (ways.sum(1) == played.sum())]  # as often from each first state
     columns = []
     for s, t in itertools.product(range(2), repeat=2):
         left = [(moves[moves[:, 0] == n, 2] == s).sum() for n in range(9)]
         led = [((moves[:, 0] == n) & (moves[:, 2] == s) & (moves[:, 3] == t)).sum() for n in range(9)]
-        beyond = np.array(
-            [sum(np.multiply(way, led)) - sum(np.multiply(way, left)) * sum(led) / sum(left) for way in ways]
-        )
-        columns.append((beyond - beyond.mean()) / beyond.std(ddof=0))
+        beyond = ways @ led - ways @ left * sum(led) / sum(left)
+        columns.append((beyond - beyond.mean()) / beyond.std())
     sizes = np.abs(columns).max(0)
     for number in (0, 5, 17):
         moves[:, 1] = np.repeat(ways[number], 8)
@@ -197,7 +188,7 @@ def test_few_arms_without_an_effect_are_said_to_have_one(design, monkeypatch):
 
 
 def test_two_lots_are_combined_and_named():
-    """By Fisher's method, as SciPy has it. People without a change that a weekly lot would leave are not compared."""
+    """By Fisher's method, as SciPy has it; people without a change that a weekly lot would leave are not compared."""
     moves = people(np.random.default_rng(8), 40, 12, "mixed")
     changes = moves[:, 0] % 2 == 1
     parts = [effect_of_plays(moves[part], 2, 0.01).p_value for part in (changes, ~changes)]

@@ -35,7 +35,7 @@ def joint(arms: MarkovArms) -> DecisionProcess:
     count, each = np.shape(arms.reward)
     states = np.stack(np.unravel_index(np.arange(each**count), (each,) * count))  # [K, S^K]
     paid = np.take_along_axis(np.asarray(arms.reward, float), states, axis=1)
-    return decision_process(process.transition, paid, np.asarray(process.initial), reward_axes="action, state")
+    return decision_process(process.transition, paid, np.asarray(process.initial))
 
 
 def policies_of_process(process: DecisionProcess, rewards: Rewards) -> dict[str, Policy]:

@@ -7,18 +7,16 @@ about bandits.
 
 from jaxbandit.decision_processes.best import Episodes, episodes, optimal
 from jaxbandit.decision_processes.discounting import DiscountedValues, discounted
-from jaxbandit.decision_processes.evaluation import Axes, LongRun, long_run, reward_of_actions
-from jaxbandit.decision_processes.gymnasium_tables import Tables, from_gymnasium
+from jaxbandit.decision_processes.evaluation import LongRun, long_run, reward_of_actions
+from jaxbandit.decision_processes.gymnasium_tables import from_gymnasium
 from jaxbandit.decision_processes.reaching import Kind, Structure, diameter, hitting_times, structure
 
 __all__ = [
-    "Axes",
     "DiscountedValues",
     "Episodes",
     "Kind",
     "LongRun",
     "Structure",
-    "Tables",
     "diameter",
     "discounted",
     "episodes",

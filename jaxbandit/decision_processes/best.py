@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import accepts, integer
 from jaxbandit.base import described
-from jaxbandit.decision_processes.evaluation import MOVES, Axes, LongRun, long_run, reward_of_actions
+from jaxbandit.decision_processes.evaluation import MOVES, LongRun, long_run, reward_of_actions
 
 EXACT = 1e-11  # of the largest number compared: what rounding may add to a difference of values
 MOST = 10_000  # improvements of a policy, of which there are a few dozen at most
@@ -31,7 +31,7 @@ class Episodes(NamedTuple):
 
 
 @accepts(transition=MOVES)
-def optimal(transition: ArrayLike, reward: ArrayLike, *, reward_axes: Axes | None = None) -> LongRun:
+def optimal(transition: ArrayLike, reward: ArrayLike, *, reward_axes: str | None = None) -> LongRun:
     """A policy with the largest gain from every state, its gain and its bias: policy iteration for any process.
 
     A change must raise the gain of a state or, at equal gains, its relative value. The gain g is unique and solves
@@ -85,7 +85,7 @@ def _far_sighted(moves: np.ndarray, paid: np.ndarray) -> np.ndarray:
 
 
 @accepts(transition=MOVES)
-def episodes(transition: ArrayLike, reward: ArrayLike, steps: int, *, reward_axes: Axes | None = None) -> Episodes:
+def episodes(transition: ArrayLike, reward: ArrayLike, steps: int, *, reward_axes: str | None = None) -> Episodes:
     """What the best policy collects in episodes of H = `steps` rounds: V_h = max over a of (r_a + P_a V_h+1), V_H = 0.
 
     Args:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import accepts, number
 from jaxbandit.base import described
-from jaxbandit.decision_processes.evaluation import ACTIONS, MOVES, Axes, actions_of, reward_of_actions, until
+from jaxbandit.decision_processes.evaluation import ACTIONS, MOVES, actions_of, reward_of_actions, until
 
 EXACT = 1e-14  # of the largest value: what rounding may add to a difference of values
 MOST = 10_000  # improvements of a policy, of which there are a few dozen at most
@@ -35,7 +35,7 @@ def discounted(
     discount: float,
     policy: ArrayLike | None = None,
     *,
-    reward_axes: Axes | None = None,
+    reward_axes: str | None = None,
 ) -> DiscountedValues:
     """The largest discounted values, or those of one policy: v = r + discount P v, its rows P and rewards r.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, get_args
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +13,6 @@ from jaxbandit.base import described
 
 MOVES = Numbers("[A, S, S]", 0, 1, law=True, kind=np.float64)
 ACTIONS = Numbers("[S]", 0, kind=np.int64)
-Axes = Literal["action, state", "state, action"]
 
 
 @described
@@ -37,9 +36,7 @@ class LongRun(NamedTuple):
 
 
 @accepts(transition=MOVES, policy=ACTIONS)
-def long_run(
-    transition: ArrayLike, reward: ArrayLike, policy: ArrayLike, *, reward_axes: Axes | None = None
-) -> LongRun:
+def long_run(transition: ArrayLike, reward: ArrayLike, policy: ArrayLike, *, reward_axes: str | None = None) -> LongRun:
     """Gain and bias of a policy: g = P* r and h = (I - P + P*)^-1 (r - g), also with several recurrent classes.
 
     P and r are the policy's rows and rewards, and P* is the limit of the averages of I, P, .., P^n. Both are found by
@@ -84,7 +81,7 @@ def long_run(
 
 
 @accepts(transition=MOVES)
-def reward_of_actions(transition: ArrayLike, reward: ArrayLike, reward_axes: Axes | None = None) -> np.ndarray:
+def reward_of_actions(transition: ArrayLike, reward: ArrayLike, reward_axes: str | None = None) -> np.ndarray:
     """What each action pays on average in each state, [A, S] float64, by a table whose shape or name tells its axes.
 
     Args:
@@ -102,10 +99,10 @@ def reward_of_actions(transition: ArrayLike, reward: ArrayLike, reward_axes: Axe
     [[1.0, 3.0], [2.0, 4.0]]
     """
     moves, table = np.asarray(transition), finite("reward", reward)
-    if reward_axes is not None:
-        choice("reward_axes", reward_axes, get_args(Axes))
     actions, states = moves.shape[:2]
-    shapes: dict[Axes, tuple[int, int]] = {"action, state": (actions, states), "state, action": (states, actions)}
+    shapes = {"action, state": (actions, states), "state, action": (states, actions)}
+    if reward_axes is not None:
+        choice("reward_axes", reward_axes, shapes)
     readings = [
         table if axes == "action, state" else table.swapaxes(0, 1)
         for axes, shape in shapes.items()

@@ -67,13 +67,8 @@ class DecisionProcess:
         always = [(moves[a : a + 1], paid[a : a + 1]) for a in range(len(moves))]
         if self.steps is None:
             alone = np.zeros(len(initial), int)
-            return np.array(
-                [initial @ decision_processes.long_run(*one, alone, reward_axes="action, state").gain for one in always]
-            )
-        whole = [
-            initial @ decision_processes.episodes(*one, self.steps, reward_axes="action, state").values[0]
-            for one in always
-        ]
+            return np.array([initial @ decision_processes.long_run(*one, alone).gain for one in always])
+        whole = [initial @ decision_processes.episodes(*one, self.steps).values[0] for one in always]
         return np.array(whole) / self.steps
 
     def known(self) -> KnownArms:
@@ -91,9 +86,7 @@ class DecisionProcess:
         """
         if (values := self.episode_values()) is not None:
             return float(self.initial @ values[0]) / len(values)
-        return float(
-            self.initial @ decision_processes.optimal(self.transition, self.reward, reward_axes="action, state").gain
-        )
+        return self.numbers()["gain"]
 
     def episode_values(self) -> np.ndarray | None:
         """[H, S], the best expected reward of the rest of an episode (`decision_processes.episodes`); None without."""
@@ -148,7 +141,7 @@ def decision_process(
     initial_state: int | ArrayLike = 0,
     *,
     steps: int | None = None,
-    reward_axes: decision_processes.Axes | None = None,
+    reward_axes: str | None = None,
 ) -> DecisionProcess:
     """A decision process from its matrices, one for each action.
 

@@ -156,9 +156,8 @@ def random_decision_process(
     rows = np.asarray(jax.random.dirichlet(of_moves, jnp.full((states,), concentration), (actions, states)), float)
     floored = np.maximum(rows, 1e-9)
     rewards = np.asarray(jax.random.uniform(of_rewards, (actions, states)), float)
-    return decision_process(
-        floored / floored.sum(-1, keepdims=True), rewards, law, steps=steps, reward_axes="action, state"
-    )
+    rows = floored / floored.sum(-1, keepdims=True)
+    return decision_process(rows, rewards, law, steps=steps, reward_axes="action, state")
 
 
 def as_decision_process(
@@ -199,9 +198,7 @@ def as_decision_process(
             f"arms: {count} arms with {states} states have {states}^{count} = {states**count:,} joint states, more "
             f"than most_states = {most_states}; take fewer arms, or raise it (up to {MOST_STATES})"
         )
-    return decision_process(
-        *joint(laws, integer("plays", plays, 1, count - 1)), steps=steps, reward_axes="action, state"
-    )
+    return decision_process(*joint(laws, integer("plays", plays, 1, count - 1)), steps=steps)
 
 
 def _probability(name: str, value: float, parts: int = 1) -> float:

@@ -141,10 +141,7 @@ def _pairs(arms: KnownArms, arm: int, ages: int) -> KnownArms:
     laws = [np.vstack([np.eye(states), arms.initial[arm]])]
     for _ in range(ages - 2):
         laws.append(laws[-1] @ passive)
-    shares = [
-        long_run([passive], [state], np.zeros(states, int), reward_axes="action, state").gain
-        for state in np.eye(states)
-    ]  # of rounds there
+    shares = [long_run([passive], [state], np.zeros(states, int)).gain for state in np.eye(states)]  # of rounds there
     laws.append(laws[0] @ np.stack(shares, axis=1))
     law = np.stack(laws, axis=1).reshape(-1, states)
     pairs = np.arange(len(law))
