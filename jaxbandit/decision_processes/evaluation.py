@@ -109,10 +109,9 @@ def reward_of_actions(transition: ArrayLike, reward: ArrayLike, reward_axes: str
         if table.shape in (shape, (*shape, states)) and reward_axes in (None, axes)
     ]
     if not readings:
-        named = "" if reward_axes is None else f" with reward_axes={reward_axes!r}"
         raise ValueError(
-            f"reward: shape {table.shape} is not [A, S] = {(actions, states)}, [S, A], [A, S, S] or [S, A, S]{named}: "
-            "what each action pays in each state, also by the next state"
+            f"reward: shape {table.shape} is not [A, S] = {(actions, states)}, [S, A], [A, S, S] or [S, A, S] "
+            "in the order of reward_axes: what each action pays in each state, also by the next state"
         )
     if not np.array_equal(readings[0], readings[-1]):
         raise ValueError(
