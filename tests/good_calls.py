@@ -39,7 +39,7 @@ HIDDEN = environments.hidden([[[0.9, 0.1], [0.2, 0.8]]] * 2, [[0.2, 0.7], [0.1, 
 ALIKE = environments.restless(
     RESTLESS.transition[[0, 0]], (0, 1), [[[0.9, 0.1], [0.3, 0.7]]] * 2, observed=True, paid="all"
 )
-PROCESS = environments.decision_process(ROWS, PAID)
+PROCESS = environments.decision_process(ROWS, PAID, reward_axes="action, state")
 COSTLY = environments.costly(ARMS, [1, 2], purse=5, horizon=3)
 COLLIDING = environments.colliding(RESTLESS, 2)
 BUTTONS = jaxbandit.live.gymnasium_env(IID, horizon=2)

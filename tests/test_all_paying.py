@@ -116,6 +116,32 @@ def test_what_regret_is_measured_against_is_said():
         metrics.pseudo_regret(result, "u")
 
 
+def test_arms_start_as_they_are_without_plays():
+    """By default where all pay and one law is left by many rounds without a play; the table says what that pays."""
+    law, played = (np.linalg.matrix_power(rows, 999)[:, 0] for rows in (SEEN.passive, SEEN.transition))
+    np.testing.assert_allclose(SEEN.initial, law, atol=1e-12)
+    np.testing.assert_allclose(random_arms(initial_state="stationary").initial, played, atol=1e-12)
+    only_played = restless(SEEN.transition, SEEN.reward, SEEN.passive, "passive")
+    np.testing.assert_allclose(only_played.initial, law, atol=1e-12)
+    np.testing.assert_allclose(WAITING.initial, 0.25)  # that of plays, since arms that wait have no single law
+    result = simulate(BOTH, {"u": Uniform()}, runs=2, horizon=5, progress=False)
+    pays = sum((law * BOTH.passive_reward).ravel())
+    line = f"where arms pay {pays:.4g} a round without plays; the best policy pays {BOTH.comparator(1):.4g}"
+    assert line in " ".join(str(result).split()) and line in result._repr_html_()
+
+
+def test_arms_that_end_show_their_total_reward():
+    """Jobs that pay until they end: the comparator is 0, and minus the regret is what the states add up to."""
+    runs = [[[1.0, 0.0], [0.3, 0.7]]] * 10, [[[1.0, 0.0], [0.6, 0.4]]] * 10
+    jobs = restless(runs[0], (0, 1), runs[1], 1, paid="all", observed=True)
+    result = simulate(jobs, {"u": Uniform()}, runs=50, horizon=40, plays=2, progress=False)
+    assert result.comparator.tolist() == [0] and metrics.regret_name(result) == "minus the total reward"
+    total = result.recorded["stays"]["u"][0, 0, :, -1, :, 1].sum(1)  # of jobs that go on, each of which pays 1
+    assert "Total reward (the long-run reward is 0) after round 40, mean" in str(result)
+    assert str(result).split()[-3:] == [f"{total.mean():#.3g}", "±", f"{total.std(ddof=1) / 50**0.5:#.3g}"]
+    assert f'<td class="number">{total.mean():#.3g}</td>' in result._repr_html_()
+
+
 @pytest.mark.parametrize("environment", [SEEN, UNSEEN], ids=["seen", "unseen"])
 def test_the_contract(environment):
     check_environment(environment, settle=2**9)
@@ -244,6 +270,14 @@ REFUSED = [
     (lambda: WhittleLastSeen.of(SEEN), "arms: they are observed, .* use Whittle.of"),
     (lambda: WhittleLastSeen.of(UNSEEN, 251), "ages: 251 is not among the integers from 2 to 250"),
     (lambda: PosteriorWhittle.of(SEEN, cost=0.3), "cost: taken from the arms; leave it out"),
+    (
+        lambda: restless(ROWS, CIRCULAR, np.eye(4)[None].repeat(3, 0), "passive", paid="all"),
+        '"passive" needs `passive`',
+    ),
+    (
+        lambda: jaxbandit.live.Player(Whittle.of(SEEN), ["a", "b", "c"], states={"x": 0.0, "y": 0.5, "z": 1.0}),
+        r'with Whittle.of from restless\(.., paid="played"\), or, to play them nevertheless, with Whittle\(..\) from',
+    ),
     (lambda: Whittle.of(WAITING), "passive: arm 0 has several recurrent classes"),
     (lambda: simulate(SEEN, {"u": Uniform()}, plays=3, **ASKED), "plays: 3 of 3 arms that all pay"),
     (lambda: simulate({"a": SEEN, "b": SEEN.arms}, {"u": Uniform()}, **ASKED), "are not alike"),

@@ -39,7 +39,7 @@ reward_units: base members
 cores:
 interruption:
 chains: arguments base
-decision_processes: arguments base chains
+decision_processes: arguments base chains probabilities
 delays: arguments chains pytrees
 metrics: arguments base
 fast: base
@@ -90,18 +90,18 @@ fast: extremes slow_paths target random_bits jaxprs elementary comparisons batch
 compilation
 indices: index_arguments elimination beta_priors posterior_layers posterior_tables beta_rows start value \
 subsidy relaxed record_rounds mixture
-decision_processes: evaluation best discounting reaching
+decision_processes: gymnasium_tables evaluation best discounting reaching
 confidence: bernoulli family row chain
 confidence/row: arithmetic tilt scaled_problem ball stationary_mean
 confidence/chain: interior_point interior_point_three_states starting_points row_divergence_three_states \
 multistart many_states two_states two_states_upper likelihood kt_mixture meeting_chains \
 certified_order order_of_means
-planning: rows iteration induction subsidies fluid
+planning: rows iteration induction subsidies ordered_sums fluid
 metrics: summaries counts regrets shares swaps stopping_times
 named_problems: named_arms look_up budgets changing processes entries
 families: independent tilting two_state table of_chains
 plotting: ticks common curves settings live_plays stopping_curves
-results: display file named_axes result
+results: headline display file named_axes result
 simulation: library_code chance delayed uneven_delays offered_arms dynamic_regret stopping rounds asking telling plan \
 device_arrays tiles progress regrouping chunks loop
 simulation/asking: user_code tracing recording contracts declared policy_units request
@@ -178,8 +178,8 @@ DOORS = {
     "kl_bound kl_lower kl_upper stationary_mean_lower stationary_mean_upper",
     "choices": "ChoiceFit Choices ModelRecovery PopulationFit Recovery fit fit_population log_likelihood read_choices "
     "recover recover_models",
-    "decision_processes": "DiscountedValues Episodes Kind LongRun Structure diameter discounted episodes hitting_times "
-    "long_run optimal structure",
+    "decision_processes": "DiscountedValues Episodes Kind LongRun Structure diameter discounted episodes "
+    "from_gymnasium hitting_times long_run optimal reward_of_actions structure",
     "divergences": "DISTANCES Distance bernoulli_kl farthest jensen_shannon kl log_p_value squared_hellinger "
     "threshold total_variation",
     "environments": "RestlessFit fit_restless "

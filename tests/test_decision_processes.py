@@ -1,6 +1,7 @@
 """Gains, biases, episodes and hitting times, against all policies, linear programmes, and numbers found elsewhere."""
 
 import itertools
+from typing import Any
 
 import mpmath as mp
 import numpy as np
@@ -9,7 +10,8 @@ from scipy.optimize import linprog
 
 from jaxbandit import chains
 from jaxbandit.decision_processes import diameter, discounted, episodes, hitting_times, long_run, optimal, structure
-from jaxbandit.environments import riverswim
+from jaxbandit.decision_processes.gymnasium_tables import from_gymnasium
+from jaxbandit.environments import decision_process, riverswim
 
 OSBAND = {"up": 0.35, "down": 0.05, "up_first": 0.6, "down_last": 0.4}
 EVEN, FAST = {"down": 0.05, "down_last": 0.05}, {"reward_left": 0.1, "reward_right": 0.99}
@@ -23,6 +25,7 @@ SWIMS = [  # numbers of RiverSwim; its gain, span of the bias and diameter, by e
     ({"states": 25, "up": 0.4, "up_first": 0.4, "reward_right": 0.99} | EVEN, 0.8662500000, 59.046429, 68.163265),
 ]
 CASES = range(40)
+AXES: dict[str, Any] = {"reward_axes": "action, state"}  # needed where there are as many actions as states
 
 
 def random_process(seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -62,7 +65,7 @@ def test_gain_and_bias_are_what_small_discounts_of_the_future_leave():
         every = np.arange(moves.shape[1])
         for policy in all_policies(moves)[:8]:
             rows, paid = moves[policy, every], reward[policy, every]
-            result = long_run(moves, reward, policy)
+            result = long_run(moves, reward, policy, **AXES)
             value = np.linalg.solve(np.eye(len(rows)) - discount * rows, paid)
             np.testing.assert_allclose((1 - discount) * value, result.gain, atol=1e-3)
             np.testing.assert_allclose(result.gain + result.bias, paid + rows @ result.bias, atol=1e-9)
@@ -74,10 +77,10 @@ def test_no_policy_has_a_larger_gain(seed):
     """All policies, and the linear programme that is dual to them: least g with g >= P_a g and g + h >= r_a + P_a h."""
     moves, reward = random_process(seed)
     actions, states = reward.shape
-    result = optimal(moves, reward)
-    gains = np.array([long_run(moves, reward, policy).gain for policy in all_policies(moves)])
+    result = optimal(moves, reward, **AXES)
+    gains = np.array([long_run(moves, reward, policy, **AXES).gain for policy in all_policies(moves)])
     np.testing.assert_allclose(result.gain, gains.max(0), rtol=1e-9)
-    np.testing.assert_allclose(long_run(moves, reward, result.policy).gain, result.gain, rtol=1e-12)
+    np.testing.assert_allclose(long_run(moves, reward, result.policy, **AXES).gain, result.gain, rtol=1e-12)
     leaving = (moves - np.eye(states)).reshape(-1, states)
     rounds = np.tile(np.eye(states), (actions, 1))
     above = np.block([[leaving, np.zeros_like(leaving)], [-rounds, leaving]])
@@ -101,7 +104,7 @@ def solves_both_equations(moves, reward, found):
 def test_an_action_that_loses_gain_has_no_part_in_the_equation_of_the_bias():
     """State 0 pays 1 for ever, or 100 once and then nothing: with all actions the equation would not hold."""
     moves, reward = np.array([[[1.0, 0], [0, 1]], [[0, 1], [0, 1]]]), np.array([[1.0, 0], [100, 0]])
-    result = optimal(moves, reward)
+    result = optimal(moves, reward, **AXES)
     assert result.gain.tolist() == [1, 0] and result.policy[0] == 0
     solves_both_equations(moves, reward, result)
     assert (reward + moves @ result.bias).max(0)[0] > result.gain[0] + result.bias[0] + 90
@@ -112,7 +115,7 @@ def test_no_policy_collects_more_in_an_episode():
     for seed in range(5):
         random = np.random.default_rng(seed)
         moves, reward = random.dirichlet(np.ones(2), (2, 2)), random.random((2, 2))
-        result = episodes(moves, reward, 3)
+        result = episodes(moves, reward, 3, **AXES)
         values = []
         for plan in itertools.product(all_policies(moves), repeat=3):
             value = np.zeros(2)
@@ -200,9 +203,13 @@ def test_rare_moves_keep_their_digits():
     ("call", "message"),
     [
         (lambda: optimal(np.zeros((2, 2, 2)), np.zeros((2, 2))), "transition: row 0 of arm 0 sums to 0"),
-        (lambda: optimal(np.full((2, 2, 2), 0.5), np.zeros((3, 2))), r"reward: shape .* with A = 2, as in transition"),
+        (lambda: optimal(np.full((2, 2, 2), 0.5), np.zeros((3, 2))), r"reward: shape \(3, 2\) is not \[A, S\] = \(2"),
         (lambda: long_run(np.full((2, 2, 2), 0.5), np.zeros((2, 2)), [0, 2]), "policy: action 2; there are 2"),
         (lambda: episodes(np.full((2, 2, 2), 0.5), np.zeros((2, 2)), 0), "steps: 0 is not among"),
+        (lambda: optimal(np.full((2, 2, 2), 0.5), np.eye(2), reward_axes="s, a"), "reward_axes: 's, a' is not one of"),
+        (lambda: from_gymnasium([[[(1, 0, 0)]]]), "table: .* is not P.s..a."),
+        (lambda: from_gymnasium([[[(1, 7, 0, False)]]]), "table: a next state is none of the 1 states"),
+        (lambda: from_gymnasium([[[(0.5, 0, 0, False)]]]), "table: row 0 of arm 0 sums to 0.5"),
     ],
 )
 def test_what_is_wrong_is_said(call, message):
@@ -213,7 +220,7 @@ def test_what_is_wrong_is_said(call, message):
 def test_a_gain_that_takes_long_to_come_to():
     """Half a unit for ever, or nothing until a state that pays one for ever, a million rounds away."""
     moves = np.array([np.eye(2), [[1 - 1e-6, 1e-6], [0, 1]]])
-    result = optimal(moves, [[0.5, 1.0], [0.0, 1.0]])
+    result = optimal(moves, [[0.5, 1.0], [0.0, 1.0]], **AXES)
     assert result.policy[0] == 1 and result.gain.tolist() == [1, 1]
     np.testing.assert_allclose(result.bias, [-1e6, 0], rtol=1e-9)
 
@@ -227,10 +234,10 @@ def test_discounted_values_against_all_policies():
             np.linalg.solve(np.eye(len(every)) - 0.9 * moves[policy, every], reward[policy, every])
             for policy in all_policies(moves)
         ]
-        best = discounted(moves, reward, 0.9)
+        best = discounted(moves, reward, 0.9, **AXES)
         np.testing.assert_allclose(best.values, np.max(values, axis=0), rtol=1e-12)
         for policy, value in [(best.policy, best.values), *zip(all_policies(moves), values, strict=True)][:5]:
-            np.testing.assert_allclose(discounted(moves, reward, 0.9, policy).values, value, rtol=1e-12)
+            np.testing.assert_allclose(discounted(moves, reward, 0.9, policy, **AXES).values, value, rtol=1e-12)
 
 
 def test_discounted_values_close_to_no_discount():
@@ -249,3 +256,47 @@ def test_discounted_values_close_to_no_discount():
         np.testing.assert_allclose(best.values, np.array(exact.tolist(), float)[:, 0], rtol=1e-13)
     with pytest.raises(ValueError, match="policy: action 2; there are 2"):
         discounted(process.transition, process.reward, 0.9, [2] * states)
+
+
+def value_iteration(outcomes, discount: float) -> np.ndarray:
+    """Values of outcomes[s][a] = [(probability, next state, reward, terminated), ..], by sweeps of a plain loop."""
+    values = np.zeros(len(outcomes))
+    for _ in range(2000):
+        after = [
+            max(sum(p * (r + discount * values[n] * (not end)) for p, n, r, end in outcomes[s][a]) for a in outcomes[s])
+            for s in range(len(outcomes))
+        ]
+        if np.abs(after - values).max() < 1e-13:
+            break
+        values = np.array(after)
+    return values
+
+
+@pytest.mark.parametrize("actions", [2, 3])
+def test_rewards_in_every_order_of_their_axes(actions):
+    """With as many actions as states and with others, by the state left and by the move, against a plain loop."""
+    random = np.random.default_rng(2)
+    moves, by_move = random.dirichlet(np.ones(3), (actions, 3)), 50 * random.random((actions, 3, 3))
+    named = [{"reward_axes": axes} for axes in ("action, state", "state, action")]
+    for table in (by_move[:, :, 0], by_move):
+        wide = np.broadcast_to(table if table.ndim == 3 else table[..., None], by_move.shape)
+        outcomes = [
+            {a: [(moves[a, s, n], n, wide[a, s, n], False) for n in range(3)] for a in range(actions)} for s in range(3)
+        ]
+        expected = value_iteration(outcomes, 0.9)
+        for reward, axes in zip((table, np.swapaxes(table, 0, 1)), named):
+            for order in (axes, {})[: 1 + (actions != 3)]:
+                np.testing.assert_allclose(discounted(moves, reward, 0.9, **order).values, expected, rtol=1e-11)
+                np.testing.assert_allclose(decision_process(moves, reward, **order).reward, (moves * wide).sum(-1))
+            if actions == 3:
+                with pytest.raises(ValueError, match=r"^reward: shape .* does not tell actions from states"):
+                    decision_process(moves, reward)
+
+
+@pytest.mark.parametrize(("name", "discount"), [("FrozenLake-v1", 0.95), ("CliffWalking-v1", 0.9)])
+def test_gymnasium_dictionaries(name, discount):
+    """Values of the dictionary in a plain loop; what ends is worth nothing."""
+    gymnasium = pytest.importorskip("gymnasium")
+    game = gymnasium.make(name).unwrapped
+    best = discounted(*from_gymnasium(game.P), discount)
+    np.testing.assert_allclose(best.values, np.append(value_iteration(game.P, discount), 0), rtol=1e-9, atol=1e-11)

@@ -5,10 +5,12 @@ import re
 
 import numpy as np
 import pytest
+from scipy.stats import combine_pvalues
 
 from jaxbandit import simulate
 from jaxbandit.environments import fit_restless, restless
-from jaxbandit.environments.restless_bandits.restless_fitting import _p_value
+from jaxbandit.environments.restless_bandits import effects
+from jaxbandit.environments.restless_bandits.effects import effect_of_plays
 from jaxbandit.policies import Whittle
 
 NAMES = {"arm": "who", "round": "week", "action": "call"}
@@ -119,20 +121,96 @@ def test_an_effect_in_one_state_says_which_other_was_hardly_left():
     assert fitted.reasons == ("3 transitions from state 1 without a play; 10 are needed", "")
 
 
-def test_the_p_value_against_all_ways_to_distribute_the_plays():
-    """One state of two; then three states, whose tails are taken times 3 x 3."""
-    next_states = np.array([1] * 13 + [0] * 8)
-    plays = 10
-    ways = [next_states[list(chosen)].sum() for chosen in itertools.combinations(range(21), plays)]
-    for with_play in (2, 4, 7, 10):
-        tail = min(np.mean(np.array(ways) <= with_play), np.mean(np.array(ways) >= with_play))
-        counts = np.zeros((2, 2, 2), int)
-        counts[1, 0] = plays - with_play, with_play
-        counts[0, 0] = [8, 13] - counts[1, 0]
-        np.testing.assert_allclose(_p_value(counts), min(1, 2 * 2 * tail), rtol=1e-10)
-        wider = np.zeros((2, 3, 3), int)
-        wider[:, 0, :2] = counts[:, 0]
-        np.testing.assert_allclose(_p_value(wider), min(1, 2 * 9 * tail), rtol=1e-10)
+def test_rounds_against_all_ways_to_distribute_the_plays():
+    """Two sequences in one state of two, 12 and 9 rounds; then three states, whose tails are taken times 3 x 3."""
+    who, led = np.repeat([0, 1], [12, 9]), np.array([1] * 9 + [0] * 3 + [1] * 4 + [0] * 5)
+    each = [itertools.combinations(range(12), 6), itertools.combinations(range(12, 21), 4)]
+    ways = [led[[*one, *other]].sum() for one, other in itertools.product(*each)]
+    for played in ([*range(6), *range(12, 16)], [*range(6, 12), *range(12, 16)], [0, 4, 8, 9, 10, 11, 12, 15, 17, 20]):
+        action = np.isin(np.arange(21), played).astype(int)
+        tail = min(np.mean(np.array(ways) <= led[played].sum()), np.mean(np.array(ways) >= led[played].sum()))
+        moves = np.column_stack([who, action, np.zeros(21, int), led])
+        assert effect_of_plays(moves, 2, 0.01).permuted == "rounds"
+        np.testing.assert_allclose(effect_of_plays(moves, 2, 0.01).p_value, min(1, 2 * 2 * tail), rtol=1e-10)
+        np.testing.assert_allclose(effect_of_plays(moves, 3, 0.01).p_value, min(1, 2 * 9 * tail), rtol=1e-10)
+
+
+def people(rng, number, rounds, design):
+    """Moves of people in whom plays change nothing, and who differ: the chance to be well is from Beta(1/2, 1/2).
+
+    Plays are drawn for each person ("constant"), in each week with a chance of the person ("varying"), or the one for
+    every other person and the other for the rest ("mixed").
+    """
+    well, share = rng.beta(0.5, 0.5, (2, number))
+    state = (rng.random((number, rounds + 1)) < well[:, None]).astype(int)
+    each = np.repeat(rng.permutation(number) < number // 2, rounds).reshape(number, rounds)
+    weekly = {"constant": each, "varying": rng.random(each.shape) < share[:, None]}
+    weekly["mixed"] = np.where(np.arange(number)[:, None] % 2, rng.random(each.shape) < 0.4, each)
+    who = np.repeat(np.arange(number), rounds)
+    return np.column_stack([who, weekly[design].ravel().astype(int), state[:, :-1].ravel(), state[:, 1:].ravel()])
+
+
+def test_sequences_against_all_ways_to_choose_those_played(monkeypatch):
+    """Nine people of eight weeks; each way is counted as if it had been seen, its spread is that of all ways."""
+    moves = people(np.random.default_rng(3), 9, 8, "constant")
+    first, played = moves[::8, 2], moves[::8, 1]
+    ways = np.array(list(itertools.product([0, 1], repeat=9)))
+    ways = ways[(ways @ first == played @ first) & (ways.sum(1) == played.sum())]  # as often from each first state
+    columns = []
+    for s, t in itertools.product(range(2), repeat=2):
+        left = [(moves[moves[:, 0] == n, 2] == s).sum() for n in range(9)]
+        led = [((moves[:, 0] == n) & (moves[:, 2] == s) & (moves[:, 3] == t)).sum() for n in range(9)]
+        beyond = ways @ led - ways @ left * sum(led) / sum(left)
+        columns.append((beyond - beyond.mean()) / beyond.std())
+    sizes = np.abs(columns).max(0)
+    for number in (0, 5, 17):
+        moves[:, 1] = np.repeat(ways[number], 8)
+        effect = effect_of_plays(moves, 2, 0.01)
+        assert effect.permuted == "sequences"
+        np.testing.assert_allclose(effect.p_value, np.mean(sizes >= sizes[number] - 1e-9))
+        np.testing.assert_allclose(effect.attainable, np.mean(sizes >= sizes.max() - 1e-9))
+    exact = effect.p_value  # against 9,999 draws, within five standard errors
+    monkeypatch.setattr(effects, "MOST_WAYS", 10)
+    assert abs(effect_of_plays(moves, 2, 2e-4).p_value - exact) < 5 * np.sqrt(exact * (1 - exact) / 9999) + 1e-4
+
+
+@pytest.mark.parametrize("design", ["constant", "varying", "mixed"])
+def test_few_arms_without_an_effect_are_said_to_have_one(design, monkeypatch):
+    """Of 200 groups 5 % at most: more than 32 have the probability 1e-8 under that rate.
+
+    Rounds of all people together give 48, 30 and 34 % in these three designs.
+    """
+    monkeypatch.setattr(effects, "MOST_WAYS", 200)
+    rng = np.random.default_rng(0)
+    tests = [effect_of_plays(people(rng, 24, 24, design), 2, 0.05) for _ in range(200)]
+    assert {"constant": "sequences", "varying": "rounds", "mixed": "both"}[design] in {test.permuted for test in tests}
+    assert 0 < np.mean([test.p_value <= 0.05 for test in tests]) <= 0.16
+
+
+def test_two_lots_are_combined_and_named():
+    """By Fisher's method, as SciPy has it; people without a change that a weekly lot would leave are not compared."""
+    moves = people(np.random.default_rng(8), 40, 12, "mixed")
+    changes = moves[:, 0] % 2 == 1
+    parts = [effect_of_plays(moves[part], 2, 0.01).p_value for part in (changes, ~changes)]
+    np.testing.assert_allclose(effect_of_plays(moves, 2, 0.01).p_value, combine_pvalues(parts).pvalue)
+    weekly = people(np.random.default_rng(8), 60, 3, "constant")
+    weekly[:, 1] = np.random.default_rng(9).random(180) < np.where(weekly[:, 2], 0.2, 0.7)
+    assert sum(len(set(weekly[weekly[:, 0] == n, 1])) == 1 for n in range(60)) > 10
+    assert effect_of_plays(weekly, 2, 0.01).permuted == "rounds"
+
+
+def test_people_who_keep_one_treatment():
+    """20 people, 30 weeks, no effect at all: rounds permuted give p = 2e-6. Six people are too few for any verdict."""
+    data = {}
+    for arm, number in (("many", 20), ("few", 6)):
+        moves = people(np.random.default_rng(1), number, 30, "constant")
+        columns = {"arm": [arm] * len(moves)} | dict(zip(("sequence", "action", "state", "next_state"), moves.T))
+        data = {name: [*data.get(name, []), *values] for name, values in columns.items()}
+    fitted = fit_restless(data, (0, 1))
+    assert fitted.labels == ("few", "many") and fitted.permuted == ("sequences", "sequences")
+    assert fitted.verdicts.tolist() == ["undecided", "no effect"] and fitted.p_values[1] > 0.01
+    assert fitted.reasons[0] == "no other outcome of the lot of the plays would reach the level 0.01"
+    assert str(fitted).splitlines()[-1].endswith("  sequences  no effect")
 
 
 LAWS = np.array(
@@ -170,18 +248,6 @@ def test_a_known_law_is_recovered_within_its_errors():
     np.testing.assert_array_equal(fitted.arms.passive, fitted.passive)
     arms = restless(fitted.transition, fitted.reward, fitted.passive, observed=True, paid="all")
     simulate(arms, {"Whittle": Whittle.of(arms)}, runs=2, horizon=5, progress=False)
-
-
-def test_few_arms_without_an_effect_are_said_to_have_one():
-    """Of 2,000 arms whose plays change nothing 1 % at most: more than 2 % have the probability 1e-4 under that rate."""
-    rng = np.random.default_rng(0)
-    states, action = np.zeros((2000, 201), int), rng.random((2000, 200)) < 0.4
-    for t in range(200):
-        states[:, t + 1] = rng.random(2000) < np.where(states[:, t], 0.7, 0.2)
-    kinds = action * 4 + states[:, :-1] * 2 + states[:, 1:]
-    p_values = np.array([_p_value(np.bincount(row, minlength=8).reshape(2, 2, 2)) for row in kinds])
-    assert np.isfinite(p_values).mean() > 0.99
-    assert 0 < np.mean(p_values <= 0.01) <= 0.02
 
 
 HEAD = "arm,round,state,action\n"

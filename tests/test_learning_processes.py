@@ -20,7 +20,9 @@ KEY = jax.random.key(3)
 PROCESSES = {
     "riverswim": riverswim(),
     "random": random_decision_process(jax.random.key(1), states=4, actions=3),
-    "two": decision_process([[[0.9, 0.1], [0.3, 0.7]], [[0.4, 0.6], [0.5, 0.5]]], [[0.2, 1.0], [0.0, 0.7]]),
+    "two": decision_process(
+        [[[0.9, 0.1], [0.3, 0.7]], [[0.4, 0.6], [0.5, 0.5]]], [[0.2, 1.0], [0.0, 0.7]], reward_axes="action, state"
+    ),
 }
 RUNS, ROUNDS = 2, 400
 OPTIMISTS = {kind.__name__: kind() for kind in (UCRL2, KLUCRL, TUCRL)}

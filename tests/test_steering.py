@@ -49,28 +49,34 @@ def best_plan(rows, pays, ahead, here, plays, steps, first=None):
     return -solved.fun
 
 
-@pytest.mark.parametrize(("kinds", "states", "steps"), [(1, 4, 5), (3, 2, 3)])
-def test_plans_lose_next_to_nothing(kinds, states, steps):
-    """Of 25 random programmes, the best plan that begins as ours does is worth what the best one is."""
+@pytest.mark.parametrize(
+    ("kinds", "states", "steps", "spread", "most_lost"),
+    [(1, 4, 5, 0.5, 1e-4), (3, 2, 3, 0.5, 1e-4), (3, 2, 3, 0.05, 3e-3)],
+)
+def test_plans_lose_next_to_nothing(kinds, states, steps, spread, most_lost):
+    """Of 25 random programmes, the best plan that begins as ours does is worth what the best one is.
+
+    Where rows are nearly deterministic, there are states to which nothing leads.
+    """
     random = np.random.default_rng(10 * kinds + states)
     plan = jax.jit(fluid_plan, static_argnums=7)
     for _ in range(25):
-        rows = random.dirichlet(np.full(states, 0.5), (kinds, 2, states))
+        rows = random.dirichlet(np.full(states, spread), (kinds, 2, states))
         pays, ahead = random.random((kinds, 2, states)), 2 * random.random((kinds, states))
-        here = random.multinomial(20, random.dirichlet(np.ones(kinds * states))).reshape(kinds, states).astype(float)
-        plays = float(random.integers(1, 20))
+        here = (
+            random.multinomial(1998, random.dirichlet(np.full(kinds * states, 0.5)))
+            .reshape(kinds, states)
+            .astype(float)
+        )
+        plays = float(random.integers(1, 1998))
         tables = rows[:, 1], rows[:, 0], pays[:, 1], pays[:, 0], ahead, here
         first = np.array(plan(*(jnp.asarray(table, float) for table in tables), plays, steps), float)
-        assert first.sum() == pytest.approx(plays, abs=0.02)
-        assert (first >= 0).all() and (first <= here + 0.01).all()
-        first = np.clip(first, 0, here)
-        first += (
-            (plays - first.sum())
-            * ((here - first) if first.sum() < plays else first)
-            / max(((here - first) if first.sum() < plays else first).sum(), 1e-9)
-        )
+        assert first.sum() == pytest.approx(plays, rel=3e-7)
+        assert (first >= 0).all() and (first <= here).all()
+        place = np.unravel_index((here - first if first.sum() < plays else first).argmax(), here.shape)
+        first[place] += plays - first.sum()  # the rest of rounding
         most = best_plan(rows, pays, ahead, here, plays, steps)
-        assert most - best_plan(rows, pays, ahead, here, plays, steps, first) < 20 * 2e-3
+        assert most - best_plan(rows, pays, ahead, here, plays, steps, first) < 1998 * most_lost
 
 
 def test_one_step_plays_by_the_advantages_of_the_relaxation():

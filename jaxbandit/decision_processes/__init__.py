@@ -1,12 +1,14 @@
 """Finite Markov decision processes in float64 NumPy: best policies, hitting times.
 
-`transition` [A, S, S] has a matrix for each action, and `reward` [A, S] is paid by the state left. A policy is an
-action for each state, [S]. States need not communicate. The room imports nothing about bandits.
+`transition` [A, S, S] has a matrix for each action, and `reward` [A, S] is paid by the state left
+(`reward_of_actions`). A policy is an action for each state, [S]. States need not communicate. The room imports nothing
+about bandits.
 """
 
 from jaxbandit.decision_processes.best import Episodes, episodes, optimal
 from jaxbandit.decision_processes.discounting import DiscountedValues, discounted
-from jaxbandit.decision_processes.evaluation import LongRun, long_run
+from jaxbandit.decision_processes.evaluation import LongRun, long_run, reward_of_actions
+from jaxbandit.decision_processes.gymnasium_tables import from_gymnasium
 from jaxbandit.decision_processes.reaching import Kind, Structure, diameter, hitting_times, structure
 
 __all__ = [
@@ -18,9 +20,11 @@ __all__ = [
     "diameter",
     "discounted",
     "episodes",
+    "from_gymnasium",
     "hitting_times",
     "long_run",
     "optimal",
+    "reward_of_actions",
     "structure",
 ]
 

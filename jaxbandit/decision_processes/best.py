@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import accepts, integer
 from jaxbandit.base import described
-from jaxbandit.decision_processes.evaluation import MOVES, PAID, LongRun, long_run
+from jaxbandit.decision_processes.evaluation import MOVES, LongRun, long_run, reward_of_actions
 
 EXACT = 1e-11  # of the largest number compared: what rounding may add to a difference of values
 MOST = 10_000  # improvements of a policy, of which there are a few dozen at most
@@ -30,8 +30,8 @@ class Episodes(NamedTuple):
     policy: np.ndarray
 
 
-@accepts(transition=MOVES, reward=PAID)
-def optimal(transition: ArrayLike, reward: ArrayLike) -> LongRun:
+@accepts(transition=MOVES)
+def optimal(transition: ArrayLike, reward: ArrayLike, *, reward_axes: str | None = None) -> LongRun:
     """A policy with the largest gain from every state, its gain and its bias: policy iteration for any process.
 
     A change must raise the gain of a state or, at equal gains, its relative value. The gain g is unique and solves
@@ -41,20 +41,23 @@ def optimal(transition: ArrayLike, reward: ArrayLike) -> LongRun:
 
     Args:
       transition: [A, S, S], row-stochastic.
-      reward: [A, S], paid by the state left.
+      reward: [A, S], paid by the state left; or as `reward_of_actions`.
+      reward_axes: as `reward_of_actions`.
 
     Raises:
       ValueError: the argument and what is wrong with it.
 
     Source: Howard 1960; Puterman 1994, section 9.2.
 
-    >>> best = optimal([[[0.5, 0.5], [0.4, 0.6]], [[1.0, 0.0], [1.0, 0.0]]], [[0.0, 1.0], [0.2, 0.0]])
+    >>> moves, pays = [[[0.5, 0.5], [0.4, 0.6]], [[1.0, 0.0], [1.0, 0.0]]], [[0.0, 1.0], [0.2, 0.0]]
+    >>> best = optimal(moves, pays, reward_axes="action, state")
     >>> best.gain.round(6).tolist(), best.policy.tolist()
     ([0.555556, 0.555556], [0, 0])
     """
-    moves, paid = np.asarray(transition), np.asarray(reward)
+    moves = np.asarray(transition)
+    paid = reward_of_actions(moves, reward, reward_axes)
     every = np.arange(paid.shape[1])
-    current = long_run(moves, paid, _far_sighted(moves, paid))
+    current = long_run(moves, paid, _far_sighted(moves, paid), reward_axes="action, state")
     for _ in range(MOST):
         gains = moves @ current.gain
         rounding = EXACT * np.abs(paid).max()
@@ -68,7 +71,7 @@ def optimal(transition: ArrayLike, reward: ArrayLike) -> LongRun:
             if not better.any():
                 break
             policy = np.where(better, values.argmax(0), current.policy)
-        current = long_run(moves, paid, policy)
+        current = long_run(moves, paid, policy, reward_axes="action, state")
     return current
 
 
@@ -81,23 +84,25 @@ def _far_sighted(moves: np.ndarray, paid: np.ndarray) -> np.ndarray:
     return np.asarray(of_actions.argmax(0))
 
 
-@accepts(transition=MOVES, reward=PAID)
-def episodes(transition: ArrayLike, reward: ArrayLike, steps: int) -> Episodes:
+@accepts(transition=MOVES)
+def episodes(transition: ArrayLike, reward: ArrayLike, steps: int, *, reward_axes: str | None = None) -> Episodes:
     """What the best policy collects in episodes of H = `steps` rounds: V_h = max over a of (r_a + P_a V_h+1), V_H = 0.
 
     Args:
       transition: [A, S, S], row-stochastic.
-      reward: [A, S], paid by the state left.
+      reward: [A, S], paid by the state left; or as `reward_of_actions`.
       steps: rounds, at least 1; at most 10^7 / S, as all values are kept.
+      reward_axes: as `reward_of_actions`.
 
     Raises:
       ValueError: the argument and what is wrong with it.
 
     >>> moves = [[[0.5, 0.5], [0.4, 0.6]], [[1.0, 0.0], [1.0, 0.0]]]
-    >>> episodes(moves, [[0.0, 1.0], [0.2, 0.0]], steps=2).values.round(6).tolist()
+    >>> episodes(moves, [[0.0, 1.0], [0.2, 0.0]], steps=2, reward_axes="action, state").values.round(6).tolist()
     [[0.6, 1.68], [0.2, 1.0]]
     """
-    moves, paid = np.asarray(transition), np.asarray(reward)
+    moves = np.asarray(transition)
+    paid = reward_of_actions(moves, reward, reward_axes)
     steps = integer("steps", steps, 1, MOST_VALUES // paid.shape[1])
     values, policy = np.zeros((steps + 1, paid.shape[1])), np.zeros((steps, paid.shape[1]), np.int64)
     for h in reversed(range(steps)):

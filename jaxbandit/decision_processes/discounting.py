@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import accepts, number
 from jaxbandit.base import described
-from jaxbandit.decision_processes.evaluation import ACTIONS, MOVES, PAID, actions_of, until
+from jaxbandit.decision_processes.evaluation import ACTIONS, MOVES, actions_of, reward_of_actions, until
 
 EXACT = 1e-14  # of the largest value: what rounding may add to a difference of values
 MOST = 10_000  # improvements of a policy, of which there are a few dozen at most
@@ -28,9 +28,14 @@ class DiscountedValues(NamedTuple):
     policy: np.ndarray
 
 
-@accepts(transition=MOVES, reward=PAID, policy=ACTIONS)
+@accepts(transition=MOVES, policy=ACTIONS)
 def discounted(
-    transition: ArrayLike, reward: ArrayLike, discount: float, policy: ArrayLike | None = None
+    transition: ArrayLike,
+    reward: ArrayLike,
+    discount: float,
+    policy: ArrayLike | None = None,
+    *,
+    reward_axes: str | None = None,
 ) -> DiscountedValues:
     """The largest discounted values, or those of one policy: v = r + discount P v, its rows P and rewards r.
 
@@ -40,9 +45,10 @@ def discounted(
 
     Args:
       transition: [A, S, S], row-stochastic.
-      reward: [A, S], paid by the state left.
+      reward: [A, S], paid by the state left; or as `reward_of_actions`.
       discount: in [0, 1).
       policy: [S], an action for each state; None for the best one.
+      reward_axes: as `reward_of_actions`.
 
     Raises:
       ValueError: the argument and what is wrong with it.
@@ -50,13 +56,14 @@ def discounted(
     Source: Howard 1960; Puterman 1994, chapter 6.
 
     >>> moves, pays = [[[0.5, 0.5], [0.4, 0.6]], [[1.0, 0.0], [1.0, 0.0]]], [[0.0, 1.0], [0.2, 0.0]]
-    >>> best = discounted(moves, pays, 0.9)
+    >>> best = discounted(moves, pays, 0.9, reward_axes="action, state")
     >>> best.values.round(6).tolist(), best.policy.tolist()
     ([4.945055, 6.043956], [0, 0])
-    >>> discounted(moves, pays, 0.9, policy=[1, 1]).values.round(6).tolist()
+    >>> discounted(moves, pays, 0.9, policy=[1, 1], reward_axes="action, state").values.round(6).tolist()
     [2.0, 1.8]
     """
-    moves, paid = np.asarray(transition), np.asarray(reward)
+    moves = np.asarray(transition)
+    paid = reward_of_actions(moves, reward, reward_axes)
     discount, every = number("discount", discount, 0, 1, below=True), np.arange(np.shape(paid)[1])
 
     def of(actions: np.ndarray) -> np.ndarray:

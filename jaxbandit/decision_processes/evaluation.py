@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from jaxbandit import chains
-from jaxbandit.arguments import Numbers, accepts
+from jaxbandit.arguments import Numbers, accepts, choice, finite
 from jaxbandit.base import described
 
 MOVES = Numbers("[A, S, S]", 0, 1, law=True, kind=np.float64)
-PAID = Numbers("[A, S]", kind=np.float64)
 ACTIONS = Numbers("[S]", 0, kind=np.int64)
 
 
@@ -36,8 +35,8 @@ class LongRun(NamedTuple):
         return float(np.ptp(self.bias))
 
 
-@accepts(transition=MOVES, reward=PAID, policy=ACTIONS)
-def long_run(transition: ArrayLike, reward: ArrayLike, policy: ArrayLike) -> LongRun:
+@accepts(transition=MOVES, policy=ACTIONS)
+def long_run(transition: ArrayLike, reward: ArrayLike, policy: ArrayLike, *, reward_axes: str | None = None) -> LongRun:
     """Gain and bias of a policy: g = P* r and h = (I - P + P*)^-1 (r - g), also with several recurrent classes.
 
     P and r are the policy's rows and rewards, and P* is the limit of the averages of I, P, .., P^n. Both are found by
@@ -45,8 +44,9 @@ def long_run(transition: ArrayLike, reward: ArrayLike, policy: ArrayLike) -> Lon
 
     Args:
       transition: [A, S, S], row-stochastic.
-      reward: [A, S], paid by the state left.
+      reward: [A, S], paid by the state left; or as `reward_of_actions`.
       policy: [S], an action for each state.
+      reward_axes: as `reward_of_actions`.
 
     Raises:
       ValueError: the argument and what is wrong with it.
@@ -54,10 +54,11 @@ def long_run(transition: ArrayLike, reward: ArrayLike, policy: ArrayLike) -> Lon
     Source: Puterman 1994, appendix A and section 8.2.
 
     >>> moves = [[[0.5, 0.5], [0.4, 0.6]], [[1.0, 0.0], [1.0, 0.0]]]
-    >>> long_run(moves, [[0.0, 1.0], [0.2, 0.0]], [0, 0]).gain.round(6).tolist()
+    >>> long_run(moves, [[0.0, 1.0], [0.2, 0.0]], [0, 0], reward_axes="action, state").gain.round(6).tolist()
     [0.555556, 0.555556]
     """
-    moves, paid = np.asarray(transition), np.asarray(reward)
+    moves = np.asarray(transition)
+    paid = reward_of_actions(moves, reward, reward_axes)
     policy = actions_of(policy, len(moves))
     every = np.arange(len(policy))
     rows, rewards = moves[policy, every], paid[policy, every]
@@ -77,6 +78,47 @@ def long_run(transition: ArrayLike, reward: ArrayLike, policy: ArrayLike) -> Lon
     sums = until(rows, ends, np.stack([rewards - least, gain - least], axis=1))
     bias = sums[:, 0] - sums[:, 1]
     return LongRun(gain, bias - share @ (laws @ bias), policy)
+
+
+@accepts(transition=MOVES)
+def reward_of_actions(transition: ArrayLike, reward: ArrayLike, reward_axes: str | None = None) -> np.ndarray:
+    """What each action pays on average in each state, [A, S] float64, by a table whose shape or name tells its axes.
+
+    Args:
+      transition: [A, S, S], row-stochastic.
+      reward: [A, S] or [S, A], paid by the state left and the action; or [A, S, S] or [S, A, S], paid by the move to
+        the next state: of it the mean counts, sum over s' of transition[a, s, s'] reward[a, s, s'].
+      reward_axes: "action, state" or "state, action", the first two axes of `reward`; needed where A = S, unless both
+        readings are the same.
+
+    Raises:
+      ValueError: the argument and what is wrong with it.
+
+    >>> stay_or_swap = [[[1, 0], [0, 1]], [[0, 1], [1, 0]]]
+    >>> reward_of_actions(stay_or_swap, [[1, 2], [3, 4]], reward_axes="state, action").tolist()
+    [[1.0, 3.0], [2.0, 4.0]]
+    """
+    moves, table = np.asarray(transition), finite("reward", reward)
+    actions, states = moves.shape[:2]
+    shapes = {"action, state": (actions, states), "state, action": (states, actions)}
+    if reward_axes is not None:
+        choice("reward_axes", reward_axes, shapes)
+    readings = [
+        table if axes == "action, state" else table.swapaxes(0, 1)
+        for axes, shape in shapes.items()
+        if table.shape in (shape, (*shape, states)) and reward_axes in (None, axes)
+    ]
+    if not readings:
+        raise ValueError(
+            f"reward: shape {table.shape} is not [A, S] = {(actions, states)}, [S, A], [A, S, S] or [S, A, S] "
+            "in the order of reward_axes: what each action pays in each state, also by the next state"
+        )
+    if not np.array_equal(readings[0], readings[-1]):
+        raise ValueError(
+            f'reward: shape {table.shape} does not tell actions from states; name its axes, reward_axes="action, '
+            'state" or "state, action"'
+        )
+    return readings[0] if table.ndim == 2 else np.einsum("ast,ast->as", moves, readings[0])
 
 
 def actions_of(policy: ArrayLike, count: int) -> np.ndarray:

@@ -107,7 +107,7 @@ def values_at(arms: KnownArms, price: float) -> np.ndarray:
     table = np.empty(arms.earned.shape)
     for alike in of_one_kind(arms):
         active, passive, earned, kept = (law[alike[0]] for law in arms.moves)
-        best = decision_processes.optimal([passive, active], [kept + price, earned])
+        best = decision_processes.optimal([passive, active], [kept + price, earned], reward_axes="action, state")
         table[alike] = best.bias + ROUNDS_AHEAD * best.gain
     return table
 

@@ -20,6 +20,7 @@ from jaxbandit.metrics.counts import (
 from jaxbandit.metrics.summaries import OfRuns, Summary, summary
 
 RECORDED = ("external_regret", "dynamic_regret")  # names under which regret is recorded; the first one counts
+NONE = 1e-9  # of the largest reward: a comparator that counts as 0
 
 
 def regret(result: Counts, label: str) -> np.ndarray:
@@ -53,7 +54,7 @@ def regret(result: Counts, label: str) -> np.ndarray:
 
 
 def regret_name(result: Counts) -> str:
-    """The name of what `regret` returns for this result."""
+    """The name of what `regret` returns for this result; if the comparator is 0, it is minus the total reward."""
     check_result(result)
     if name := _recorded(result):
         if result.problem == "sleeping":
@@ -62,6 +63,8 @@ def regret_name(result: Counts) -> str:
         return of_oracle if name == "dynamic_regret" else "regret against the best single arm"
     if result.comparator is not None and result.comparator.ndim == 3:
         return "regret of episodes"
+    if not kind(result).by_means and (abs(_benchmark(result)) <= NONE * abs(result.reward).max(initial=0)).all():
+        return "minus the total reward"
     if result.comparator_name is not None:
         return f"regret against {result.comparator_name}"
     return "pseudo-regret" if kind(result).by_means else "realised regret"
@@ -139,19 +142,18 @@ def pseudo_regret(result: Counts, label: str) -> np.ndarray:
 def realised_regret(result: Counts, label: str) -> np.ndarray:
     """t times the M largest means, minus the reward collected: float64 [scenario, variant, run, time].
 
-    If the environment declares a `comparator`, that takes the place of the M largest means; where it changes from round
-    to round, its sum takes that of t times these. The regret may be negative, since rewards are random. For rested arms
-    its mean differs from that of `pseudo_regret` by what the initial states are worth. For restless arms its mean is
-    the weak regret (Tekin and Liu 2012), which may be negative and linear: with two arms of p01 = p10 = 0.2 a player
-    who stays on an arm while it shows 1 collects 0.65 a round, and the mean of each arm is 0.5.
+    If the environment declares a `comparator`, that takes the place of the M largest means, and its sum that of t times
+    these. The regret may be negative, since rewards are random. For rested arms its mean differs from that of
+    `pseudo_regret` by what the initial states are worth. For restless arms its mean is the weak regret (Tekin and Liu
+    2012), which may be negative and linear: with two arms of p01 = p10 = 0.2 a player who stays on an arm while it
+    shows 1 collects 0.65 a round, and the mean of each arm is 0.5.
     Where all arms pay, the reward collected is that of all arms minus the cost of the plays, and the comparator is
-    declared: the best gain, or its bound by the relaxation (`regret_name`).
-    For arms that change, `means` are averages over their horizon, so that this is the regret against the best single
-    arm at the end of that horizon; `dynamic_regret` is the measure meant for them.
-    For a decision process it is t times the best gain, minus the reward collected. With episodes it is the sum over
-    episodes of V_1(s_1), the largest expected reward of an episode that begins in s_1, minus the reward collected; in
-    an unfinished episode, the largest expected reward of its rest counts as collected.
-    Where rewards have no finite table, the reward collected is the recorded sum of rewards.
+    declared: the best gain, or its bound by the relaxation (`regret_name`). For arms that change, `means` are averages
+    over their horizon, so that this is the regret against the best single arm at the end of that horizon;
+    `dynamic_regret` is the measure meant for them. For a decision process it is t times the best gain, minus the reward
+    collected. With episodes it is the sum over episodes of V_1(s_1), the largest expected reward of an episode that
+    begins in s_1, minus the reward collected; in an unfinished episode, the largest expected reward of its rest counts
+    as collected. Where rewards have no finite table, the reward collected is the recorded sum of rewards.
 
     Raises:
       ValueError: there is no such label, or no recorded round; arms are not offered in every round.

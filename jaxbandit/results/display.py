@@ -12,6 +12,7 @@ import numpy as np
 from jaxbandit import metrics
 from jaxbandit.metrics.counts import kind
 from jaxbandit.metrics.stopping_times import has_stops
+from jaxbandit.results import headline
 from jaxbandit.texts import filled, terminal_width
 
 Result = Any  # a `Result`, whose file imports this one
@@ -63,6 +64,7 @@ def as_html(result: Result) -> str:
         "rounds": f"{_rounds(result)}; {recorded}{hint}",
         "plays": f"{result.plays:,} a round",
         "arms offered": result.asked.get("offered", ""),
+        "start": headline.start(result),
         "feedback": "; that ".join(part for part in (_delay(result), _missing_feedback(result)) if part),
         "memory": _memory(result),
         "made with": _some([*versions, f"key {result.asked.get('key', 'unknown')}"]),
@@ -90,8 +92,10 @@ def _regret(result: Result) -> str:
         return table + (f"<p>{_censored(result)}</p>" if _censored(result) else "")
     finals, total = _finals(result)
     rows = []
+    sign = headline.sign(result)
     for scenario, label, variant, regret, linear in finals:
-        mean, low, high, median, *_, worst = map(float, metrics.summary(regret))
+        mean, low, high, median, *_, worst = (sign * float(number) + 0.0 for number in metrics.summary(regret))
+        low, high = sorted((low, high))
         interval = f"{_number(low)} to {_number(high)}" if len(regret) > 1 else ""
         numbers = _number(mean), interval, _number(median), _number(worst), linear
         rows.append((scenario, label, variant, *numbers))
@@ -117,10 +121,18 @@ def in_full(result: Result) -> str:
     rows = []
     for scenario, label, variant, regret, _ in finals[:ROWS]:
         error = f" ± {_number(float(regret.std(ddof=1)) / len(regret) ** 0.5)}" if len(regret) > 1 else ""
-        rows.append((scenario, f"{label}, {variant}" if variant else label, _number(float(regret.mean())), error))
+        rows.append(
+            (
+                scenario,
+                f"{label}, {variant}" if variant else label,
+                _number(headline.sign(result) * float(regret.mean()) + 0.0),
+                error,
+            )
+        )
     what = "mean and its standard error" if result.runs > 1 else "of one run"
     missing = [f"Feedback {_missing_feedback(result)}."] if _missing_feedback(result) else []
-    return _lines_of(result, [*missing, f"{_caption(result)}, {what}"], rows, total)
+    start = [f"Start: {headline.start(result)}."] if headline.start(result) else []
+    return _lines_of(result, [*missing, *start, f"{_caption(result)}, {what}"], rows, total)
 
 
 def _lines_of(
@@ -164,7 +176,7 @@ def _censored(result: Result) -> str:
 
 def _caption(result: Result) -> str:
     mark = f" ({stopped(result)})" if stopped(result) else ""
-    return f"{metrics.regret_name(result).capitalize()} after round {result.times[-1]:,}{mark}"
+    return f"{headline.measure(result)} after round {result.times[-1]:,}{mark}"
 
 
 def _finals(result: Result) -> tuple[list[tuple[str, str, str, np.ndarray, str]], int]:
@@ -182,7 +194,7 @@ def _finals(result: Result) -> tuple[list[tuple[str, str, str, np.ndarray, str]]
         label: (variant_names(result, label)[:room], metrics.regret(last, label)) for label in result.labels[:ROWS]
     }
     rounding = 4 * np.finfo(float).eps * result.rounds * np.abs(result.means).max()  # of sums over all rounds
-    unshared = result.problem in ("changing", "rotting", "costly", "sleeping")
+    unshared = result.problem in ("changing", "rotting", "costly", "sleeping") or headline.sign(result) < 0
     shares = {} if unshared else {n: metrics.linear_share(result, n) for n in columns}
     finals = [
         (

@@ -86,19 +86,19 @@ class DecisionProcess:
         """
         if (values := self.episode_values()) is not None:
             return float(self.initial @ values[0]) / len(values)
-        return float(self.initial @ decision_processes.optimal(self.transition, self.reward).gain)
+        return self.numbers()["gain"]
 
     def episode_values(self) -> np.ndarray | None:
         """[H, S], the best expected reward of the rest of an episode (`decision_processes.episodes`); None without."""
         if self.steps is None:
             return None
-        return decision_processes.episodes(self.transition, self.reward, self.steps).values
+        return decision_processes.episodes(self.transition, self.reward, self.steps, reward_axes="action, state").values
 
     def numbers(self) -> dict[str, float]:
         """Numbers for the result: gain and span of the bias, or an episode's length and best expected reward."""
         if self.steps is not None:
             return {"steps": self.steps, "episode_value": self.steps * self.comparator(1)}
-        best = decision_processes.optimal(self.transition, self.reward)
+        best = decision_processes.optimal(self.transition, self.reward, reward_axes="action, state")
         return {"gain": float(self.initial @ best.gain), "bias_span": best.span}
 
     def init(self, key: Array) -> ProcessState:
@@ -136,22 +136,30 @@ class DecisionProcess:
 
 
 def decision_process(
-    transition: ArrayLike, reward: ArrayLike, initial_state: int | ArrayLike = 0, *, steps: int | None = None
+    transition: ArrayLike,
+    reward: ArrayLike,
+    initial_state: int | ArrayLike = 0,
+    *,
+    steps: int | None = None,
+    reward_axes: str | None = None,
 ) -> DecisionProcess:
     """A decision process from its matrices, one for each action.
 
     Args:
       transition: [A, S, S], row-stochastic, A >= 2, S from 2 to 1024: [a, s, s'] is the probability that action a moves
         the process from s to s'.
-      reward: [A, S], what action a pays in state s, whatever the next state; not all equal.
+      reward: [A, S], what action a pays in state s, whatever the next state, not all equal; or as
+        `decision_processes.reward_of_actions`. Of rewards that depend on the next state the mean is paid.
       initial_state: an integer, or the law [S] of the first state, which sums to 1.
       steps: H, rounds of an episode, each of which begins in a state drawn by `initial_state`, at most 10^7 / S; None
         if the process never ends.
+      reward_axes: "action, state" or "state, action", the first axes of `reward`; needed where A = S.
 
     Raises:
       ValueError: the argument and what is wrong with it.
 
-    >>> process = decision_process([[[0.5, 0.5], [0.4, 0.6]], [[1, 0], [1, 0]]], [[0, 1], [0.2, 0]])
+    >>> moves, pays = [[[0.5, 0.5], [0.4, 0.6]], [[1, 0], [1, 0]]], [[0, 1], [0.2, 0]]
+    >>> process = decision_process(moves, pays, reward_axes="action, state")
     >>> process.means().round(4).tolist(), round(process.comparator(1), 4)
     ([0.5556, 0.2], 0.5556)
     """
@@ -163,11 +171,7 @@ def decision_process(
     if len(rows) < 2:
         raise ValueError("transition: one action only leaves no choice; give at least 2 matrices")
     rows = stochastic("transition", rows)
-    paid = finite("reward", reward)
-    if paid.shape != rows.shape[:2]:
-        raise ValueError(
-            f"reward: shape {paid.shape} is not [A, S] = {rows.shape[:2]}, what each action pays in each state"
-        )
+    paid = decision_processes.reward_of_actions(rows, reward, reward_axes)
     if paid.min() == paid.max():
         raise ValueError(f"reward: every action pays {paid.min()} in every state, so that every policy is optimal")
     law = first_law(initial_state, rows.shape[1])

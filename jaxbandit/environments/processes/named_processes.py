@@ -78,7 +78,7 @@ def riverswim(
     moves[:, every[1:], every[:-1]] = downs[:, 1:]
     reward = np.zeros((2, states))
     reward[0, 0], reward[1, -1] = number("reward_left", reward_left), number("reward_right", reward_right)
-    return decision_process(moves, reward, initial_state, steps=steps)
+    return decision_process(moves, reward, initial_state, steps=steps, reward_axes="action, state")
 
 
 def grid(plan: Sequence[str] = FOUR_ROOMS, slip: float = 0.1, *, steps: int | None = None) -> DecisionProcess:
@@ -122,7 +122,7 @@ def grid(plan: Sequence[str] = FOUR_ROOMS, slip: float = 0.1, *, steps: int | No
     moves[:, goal] = np.eye(len(places))[start]
     reward = np.zeros(moves.shape[:2])
     reward[:, goal] = 1
-    return decision_process(moves, reward, start, steps=steps)
+    return decision_process(moves, reward, start, steps=steps, reward_axes="action, state")
 
 
 def random_decision_process(
@@ -156,7 +156,8 @@ def random_decision_process(
     rows = np.asarray(jax.random.dirichlet(of_moves, jnp.full((states,), concentration), (actions, states)), float)
     floored = np.maximum(rows, 1e-9)
     rewards = np.asarray(jax.random.uniform(of_rewards, (actions, states)), float)
-    return decision_process(floored / floored.sum(-1, keepdims=True), rewards, law, steps=steps)
+    rows = floored / floored.sum(-1, keepdims=True)
+    return decision_process(rows, rewards, law, steps=steps, reward_axes="action, state")
 
 
 def as_decision_process(

@@ -50,7 +50,7 @@ def judge(sequences: list[np.ndarray], level: float, reward: np.ndarray) -> Verd
     p_value, attainable = np.nan, np.inf
     number = 1 if states == 2 else states**2
     for sources, target in _pairs(counts):
-        lowest, law = _law_of_sum(following.sum(1), visits[:, sources].sum(1), following[:, target])
+        lowest, law = law_of_sum(following.sum(1), visits[:, sources].sum(1), following[:, target])
         place = int(counts[sources, target].sum()) - lowest
         tail = min(law[: place + 1].sum(), law[place:].sum()) if 0 <= place < len(law) else 0.0
         p_value = np.fmin(p_value, np.clip(2 * number * tail, SMALLEST, 1))
@@ -94,7 +94,7 @@ def _pairs(counts: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
             yield from ((states == source, int(target)) for source in states[often & others])
 
 
-def _law_of_sum(totals: np.ndarray, marked: np.ndarray, drawn: np.ndarray) -> tuple[int, np.ndarray]:
+def law_of_sum(totals: np.ndarray, marked: np.ndarray, drawn: np.ndarray) -> tuple[int, np.ndarray]:
     """The law of a sum of independent hypergeometric numbers, one for each entry: its lowest value, probabilities."""
     lowest, law = 0, np.ones(1)
     for row in zip(totals.tolist(), marked.tolist(), drawn.tolist()):

@@ -92,6 +92,11 @@ class AllPayingArms:
         laws = self.transition, self.passive, self.reward, self.initial
         return KnownArms.of(*laws, cost=self.cost, paid="all", passive_reward=self.passive_reward)
 
+    def numbers(self) -> dict[str, float]:
+        """Numbers for the result: what the states in which arms start pay a round, all arms together, without plays."""
+        pays = self.reward if self.passive_reward is None else self.passive_reward
+        return {"pays_at_start": float((np.asarray(self.initial) * np.asarray(pays)).sum())}
+
     def validate(self, task: Task) -> None:
         """Raise ValueError if all arms are played, which leaves no choice."""
         self._check_plays(task.plays)

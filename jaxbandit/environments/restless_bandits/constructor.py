@@ -11,7 +11,14 @@ from numpy.typing import ArrayLike
 from jaxbandit import chains
 from jaxbandit.arguments import choice, excerpt, finite, truth
 from jaxbandit.base import Paid
-from jaxbandit.environments.rested.markov_arms import InitialState, MarkovArms, markov, of_states, recurrent
+from jaxbandit.environments.rested.markov_arms import (
+    InitialState,
+    MarkovArms,
+    initial_thresholds,
+    markov,
+    of_states,
+    recurrent,
+)
 from jaxbandit.environments.restless_bandits.all_paying_arms import AllPayingArms
 from jaxbandit.environments.restless_bandits.restless_arms import RestlessArms
 from jaxbandit.probabilities import stochastic
@@ -22,7 +29,7 @@ def restless(
     transition: ArrayLike,
     reward: ArrayLike,
     passive: ArrayLike | None = None,
-    initial_state: InitialState = "stationary",
+    initial_state: InitialState | None = None,
     *,
     observed: bool = False,
     paid: Literal["played"] = "played",
@@ -34,7 +41,7 @@ def restless(
     transition: ArrayLike,
     reward: ArrayLike,
     passive: ArrayLike | None = None,
-    initial_state: InitialState = "stationary",
+    initial_state: InitialState | None = None,
     *,
     observed: bool = False,
     paid: Literal["all"],
@@ -47,7 +54,7 @@ def restless(
     transition: ArrayLike,
     reward: ArrayLike,
     passive: ArrayLike | None = None,
-    initial_state: InitialState = "stationary",
+    initial_state: InitialState | None = None,
     *,
     observed: bool = False,
     paid: Paid = "played",
@@ -62,8 +69,9 @@ def restless(
       passive: [K, S, S], row-stochastic, of an arm that is not played; None for the same law as when played, which is
         an error with paid="all". It may be reducible: the identity gives arms that wait.
       initial_state: every arm's state before the first round: "stationary" (drawn from the stationary law of
-        `transition`, by the run's key), an integer, [K] integers or a law [K, S]. The player sees it, as the state last
-        shown.
+        `transition`, by the run's key), "passive" (from that of `passive`, as if no arm had ever been played), an
+        integer, [K] integers or a law [K, S]. None for "passive" if all arms pay and each has one such law, else for
+        "stationary". The player sees it, as the state last shown.
       observed: whether the player sees the states of all arms after every round (`Feedback.shown`), not only of those
         it played. An index policy on states needs them.
       paid: "played", the arms that are played pay, as in the bandits of statistics; or "all", every arm pays for its
@@ -87,6 +95,10 @@ def restless(
     (True, True)
     """
     choice("paid", paid, get_args(Paid))
+    never_played = isinstance(initial_state, str) and initial_state == "passive"
+    if_unique = initial_state is None and paid != "played"
+    if never_played or initial_state is None:
+        initial_state = "stationary"
     if passive_reward is None:
         active = markov(transition, reward, initial_state=initial_state)
     elif paid == "played":
@@ -99,6 +111,12 @@ def restless(
         if rows.shape != active.transition.shape:
             raise ValueError(f"passive: shape {rows.shape} is not that of `transition`, {active.transition.shape}")
         rows = stochastic("passive", rows)
+    single = rows is not None and all(len(chains.recurrent_classes(each)) == 1 for each in rows)
+    if rows is not None and single and (never_played or if_unique):
+        law = np.stack([chains.stationary(each) for each in rows])
+        active = dataclasses.replace(active, initial=law, initial_thresholds=initial_thresholds(law))
+    elif never_played:
+        raise ValueError('initial_state: "passive" needs `passive` with one recurrent class an arm; give a law [K, S]')
     arms = RestlessArms(
         transition=active.transition,
         reward=active.reward,

@@ -12,8 +12,9 @@ from jaxbandit.arguments import choice, number
 from jaxbandit.base import described
 from jaxbandit.environments.rested.columns import Gaps, text_of_fit
 from jaxbandit.environments.rested.fitting import check_recurrent, check_rows, states_and_rewards
-from jaxbandit.environments.rested.independence import LEAST, SMALLEST, hypergeometric
+from jaxbandit.environments.rested.independence import LEAST
 from jaxbandit.environments.restless_bandits.constructor import restless
+from jaxbandit.environments.restless_bandits.effects import Effect, effect_of_plays
 from jaxbandit.environments.restless_bandits.restless_arms import RestlessArms
 from jaxbandit.environments.restless_bandits.transition_tables import restless_transitions
 
@@ -32,8 +33,10 @@ class RestlessFit(NamedTuple):
       standard_errors: [K, 2, S, S], of `passive` and `transition`; NaN for a row without a transition.
       distance: [K], the largest total variation between the two rows of a state.
       p_values: [K], of the test that a play changes nothing; NaN where nothing could be tested.
+      permuted: K texts, what the test permuted: "rounds", "sequences" or "both"; "" where nothing could be tested.
       verdicts: [K] texts, "effect", "no effect" or "undecided".
-      reasons: K texts, the state that was left least often, if that was hardly ever; empty for the other arms.
+      reasons: K texts, why the data are too few: the state that was hardly ever left, or that no outcome of the lot
+        reaches the level; empty for the other arms.
       reward: [K, S], reward of each state.
       gaps: the number of places where a sequence was split because rounds are missing.
     """
@@ -47,6 +50,7 @@ class RestlessFit(NamedTuple):
     standard_errors: np.ndarray
     distance: np.ndarray
     p_values: np.ndarray
+    permuted: tuple[str, ...]
     verdicts: np.ndarray
     reasons: tuple[str, ...]
     reward: np.ndarray
@@ -54,13 +58,13 @@ class RestlessFit(NamedTuple):
 
     def __str__(self) -> str:
         width = max(len(label) for label in ("arm", *self.labels))
-        lines = [f"{'arm':{width}s}    played  not played  distance   p-value  verdict"]
+        lines = [f"{'arm':{width}s}    played  not played  distance   p-value  permuted   verdict"]
         for arm, label in enumerate(self.labels):
             reason = f": {self.reasons[arm]}" if self.reasons[arm] else ""
             waited, played = self.counts[arm].sum((-1, -2))
             lines.append(
                 f"{label:>{width}s}  {played:8,d}  {waited:10,d}  {self.distance[arm]:8.3f}  "
-                f"{self.p_values[arm]:8.2g}  {self.verdicts[arm]}{reason}"
+                f"{self.p_values[arm]:8.2g}  {self.permuted[arm]:9s}  {self.verdicts[arm]}{reason}"
             )
         return text_of_fit(lines, self.gaps, width)
 
@@ -97,13 +101,21 @@ def fit_restless(
       level: of the test of each arm, in (0, 1): at most this share of arms whose law no play changes is said to have
         an effect.
 
-    The verdict on an arm says whether a play changes the law of the next state. If it does not, and actions are drawn
-    with probabilities that depend only on the arm and its state, all ways to distribute the plays over an arm's rounds
-    in a state are equally likely (Fisher's exact test). "effect": the counts lie in a tail of at most the probability
-    `level`, which is divided among the states, or among all pairs of them if there are more than two. "undecided": they
-    do not, and a state was left fewer than 10 times with a play or without. "no effect": none was seen; small effects
-    need many rounds. If actions were chosen by something else that was known of the arms, the effect of that is taken
-    for an effect of plays.
+    The verdict on an arm says whether a play changes the law of the next state. If it does not, what would have been
+    seen with other plays is known, and the test is exact if plays are drawn by lot; the members of a group may differ.
+
+    - If actions change within a sequence, by a lot in each round whose probabilities depend on the sequence and its
+      state: all ways to distribute the plays over the rounds of a sequence in a state are equally likely (Fisher's
+      exact test). `level` is divided among the states, or among all pairs of them if there are more than two.
+    - If no sequence changes its action, by a lot for each sequence, whose probabilities depend on its first state: the
+      sequences played are permuted among those that began alike, in all ways or, beyond 10,000, in 9,999 ways drawn at
+      random, the same in every call; 2 / level ways are drawn, up to a million, if that is more.
+    - If some change, and of the others more than a lot in each round would leave, those are permuted, too, among
+      themselves, and the two p-values are combined ("both").
+
+    "effect": a p-value of at most `level`. "undecided": a larger one, and a state was left fewer than 10 times with a
+    play or without, or no way of the lot has so small a p-value. "no effect": none was seen; small effects need much
+    data. If actions were chosen by something else that was known of the arms, its effect is taken for one of plays.
 
     The fitted `arms` pay when played, show only played arms and start from the stationary law. For others call
     `restless(fitted.transition, fitted.reward, fitted.passive, observed=True, paid="all")`.
@@ -112,7 +124,7 @@ def fit_restless(
       ValueError: the argument and what is wrong with it: of `data` with the line of the file or the row of the arrays.
       OSError: the file cannot be read.
 
-    Source: Anderson and Goodman 1957 (estimates and their errors); Fisher 1935 (the test; not opened).
+    Source: Anderson and Goodman 1957 (estimates and their errors); Fisher 1935 (the tests; not opened).
 
     >>> weeks = {
     ...     "who": ["Ann"] * 5 + ["Bob"] * 4,
@@ -129,7 +141,11 @@ def fit_restless(
     prior = number("prior", prior, 0)
     level = number("level", level, 0, 1, above=True, below=True)
     table, states = states_and_rewards(reward)
-    labels, counts, number_of_gaps = restless_transitions(data, states, columns, gaps == "split")
+    labels, moves, number_of_gaps = restless_transitions(data, states, columns, gaps == "split")
+    size = len(states) if isinstance(states, tuple) else states
+    counts = np.zeros((len(labels), 2, size, size), int)
+    for of_arm, each in zip(counts, moves):
+        np.add.at(of_arm, tuple(each[:, 1:].T), 1)
     if table.ndim == 2 and len(table) != len(labels):
         raise ValueError(f"reward: {len(table)} rows for {len(labels)} arms")
     for action, plays in enumerate(("arms that are not played", "plays")):
@@ -148,8 +164,9 @@ def fit_restless(
     arms = restless(estimates[:, 1], table, estimates[:, 0])
     names = states if isinstance(states, tuple) else tuple(map(str, range(states)))
     rows = np.stack([np.asarray(arms.passive), np.asarray(arms.transition)], 1)
-    p_values = np.array([_p_value(of_arm) for of_arm in counts])
-    reasons = tuple(_reason(of_arm, names) for of_arm in counts)
+    effects = [effect_of_plays(each, size, level) for each in moves]
+    p_values = np.array([effect.p_value for effect in effects])
+    reasons = tuple(_reason(of_arm, names, effect, level) for of_arm, effect in zip(counts, effects))
     without = ["undecided" if reason else "no effect" for reason in reasons]
     return RestlessFit(
         arms=arms,
@@ -161,6 +178,7 @@ def fit_restless(
         standard_errors=np.sqrt(rows * (1 - rows) / np.where(left > 0, left, np.nan)),
         distance=np.abs(rows[:, 1] - rows[:, 0]).sum(-1).max(-1) / 2,
         p_values=p_values,
+        permuted=tuple(effect.permuted for effect in effects),
         verdicts=np.where(p_values <= level, "effect", without),
         reasons=reasons,
         reward=np.asarray(arms.reward),
@@ -168,32 +186,13 @@ def fit_restless(
     )
 
 
-def _p_value(counts: np.ndarray) -> float:
-    """Of the counts [2, S, S] of one arm, if a play changes nothing; NaN where no state was left often enough.
-
-    Of the rounds in a state, as many are drawn as lead to the next state t: the number of plays among them has a
-    hypergeometric law. The p-value is twice the smallest tail, times the number of states, or of their pairs: with two
-    states, the count of one target tells that of the other.
-    """
-    size = counts.shape[-1]
-    left = counts.sum(-1)
-    targets = range(size) if size > 2 else [1]
-    smallest = np.nan
-    for state in np.flatnonzero((left >= LEAST).all(0)):
-        for target in targets:
-            plays = counts[:, state, target]
-            lowest, law = hypergeometric(int(left[:, state].sum()), int(left[1, state]), int(plays.sum()))
-            place = int(plays[1]) - lowest
-            smallest = np.fmin(smallest, min(law[: place + 1].sum(), law[place:].sum()))
-    return float(np.clip(2 * size * len(targets) * smallest, SMALLEST, 1))
-
-
-def _reason(counts: np.ndarray, names: tuple[str, ...]) -> str:
-    """The state that an arm left least often with a play or without, of those it showed; "" if it was left enough."""
+def _reason(counts: np.ndarray, names: tuple[str, ...], effect: Effect, level: float) -> str:
+    """Why the data of an arm are too few: the state that it left least often, with a play or without; or ""."""
     shown = counts.any((0, 2)) | counts.any((0, 1))
     left = np.where(shown, counts.sum(-1), LEAST)
     action, state = np.unravel_index(left.argmin(), left.shape)
     if left[action, state] >= LEAST:
-        return ""
+        few = effect.attainable > level
+        return f"no other outcome of the lot of the plays would reach the level {level:g}" if few else ""
     times = f"{left[action, state] or 'no'} {'transition' if left[action, state] == 1 else 'transitions'}"
     return f"{times} from state {names[state]} {'with' if action else 'without'} a play; {LEAST} are needed"

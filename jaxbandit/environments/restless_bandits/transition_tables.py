@@ -23,11 +23,14 @@ from jaxbandit.environments.rested.columns import (
 ROLES = ("arm", "sequence", "round", "state", "action", "next_state")
 
 
+Move = tuple[int, int, int, int]  # sequence, action, state, next state
+
+
 class Seen(NamedTuple):
     """What a table says of K arms."""
 
     labels: list[str]
-    counts: np.ndarray  # [K, 2, S, S], transitions of rounds without and with a play
+    moves: list[np.ndarray]  # [N, 4] for each arm, its transitions in order: sequence, action, state, next state
     gaps: int  # the number of places in a sequence at which rounds are missing
 
 
@@ -69,15 +72,15 @@ def restless_transitions(data: Any, states: States, columns: Mapping[str, str] |
             "names the column of subjects, or of groups"
         )
     for label in labels:
-        if not arms[label].any():
+        if not arms[label]:
             raise ValueError(f"data: arm {label} has no transition, which takes 2 successive rounds or a next state")
-    return Seen(labels, np.stack([arms[label] for label in labels]), gaps)
+    return Seen(labels, [np.array(arms[label]) for label in labels], gaps)
 
 
-def _read(table: Table, names: Mapping[str, str], states: States, split: bool) -> tuple[dict[str, np.ndarray], int]:
-    """The transitions [2, S, S] of each arm, and the number of gaps."""
-    number = len(states) if isinstance(states, tuple) else states
-    arms: dict[str, np.ndarray] = {}
+def _read(table: Table, names: Mapping[str, str], states: States, split: bool) -> tuple[dict[str, list[Move]], int]:
+    """The transitions of each arm, and the number of gaps."""
+    arms: dict[str, list[Move]] = {}
+    numbers: dict[tuple[str, str], int] = {}  # of the sequences
     last: dict[tuple[str, str], _Line] = {}
     gaps = 0
     header = table.header("arm, state, action, and round or next_state")
@@ -86,11 +89,11 @@ def _read(table: Table, names: Mapping[str, str], states: States, split: bool) -
         arm = arm_of(header[places.arm], fields[places.arm])
         sequence = "" if places.sequence is None else fields[places.sequence]
         line = _line(header, fields, places, states)
-        counts = arms.setdefault(arm, np.zeros((2, number, number), int))
+        moves, whose = arms.setdefault(arm, []), numbers.setdefault((arm, sequence), len(numbers))
         before = last.get((arm, sequence))
         last[arm, sequence] = line
         if line.next_state is not None:
-            counts[line.action, line.state, line.next_state] += 1
+            moves.append((whose, line.action or 0, line.state, line.next_state))
         if before is None or places.round is None:
             continue
         name = header[places.round]
@@ -102,7 +105,7 @@ def _read(table: Table, names: Mapping[str, str], states: States, split: bool) -
         elif line.next_state is None:
             if before.action is None:
                 raise ValueError(f"{header[places.action]} of arm {arm} in {name} {before.round} is missing")
-            counts[before.action, before.state, line.state] += 1
+            moves.append((whose, before.action, before.state, line.state))
     return arms, gaps
 
 

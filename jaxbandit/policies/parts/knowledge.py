@@ -62,12 +62,15 @@ def check_made_for(policy: Any, task: Task) -> None:
     if made is None:
         return
     kind, which = type(policy).__name__, declares(task.environment).paid
+    laws = members.known(task.environment)
     if made["paid"] != which:
+        cure = "these"
+        if laws is None:  # as real arms, whose laws nobody knows
+            cure = f'restless(.., paid="{which}"), or, to play them nevertheless, with {kind}(..) from the numbers'
         raise ValueError(
             f"{kind} was made for arms where {PAYING[made['paid']]}; in {task.name} {PAYING[which]}; make "
-            f"it with {kind}.of from these"
+            f"it with {kind}.of from {cure}"
         )
-    laws = members.known(task.environment)
     different = [] if laws is None else [name for name, law in made.items() if not _alike(law, getattr(laws, name))]
     if different:
         raise ValueError(

@@ -61,9 +61,11 @@ class KnownProcess:
         """
         known = laws_of("process", process, "a decision process", checks.PROCESSES)
         if known.steps is None:
-            actions = decision_processes.optimal(known.transition, known.reward).policy
+            actions = decision_processes.optimal(known.transition, known.reward, reward_axes="action, state").policy
         else:
-            actions = decision_processes.episodes(known.transition, known.reward, known.steps).policy
+            actions = decision_processes.episodes(
+                known.transition, known.reward, known.steps, reward_axes="action, state"
+            ).policy
         return made_for(cls(actions), known, "initial")
 
     def validate(self, task: Task) -> None:
