@@ -251,7 +251,7 @@ REFUSED = [
         (lambda arms=arms, policy=policy, plays=plays: simulate(arms, {"p": policy}, plays=plays, **ASKED), message)
         for arms, policy, plays, message in (
             (SEEN, PosteriorWhittle(cost=0.3), 1, r"cost: 0.3, and in .* a play costs \[0.1, 0.3, 0.2\]; give that"),
-            (BOTH, PosteriorWhittle.of(BOTH), 1, "PosteriorWhittle: knows one reward of each state"),
+            (BOTH, PosteriorWhittle(COST), 1, "PosteriorWhittle: knows one reward of each state"),
             (BOTH, Myopic(BOTH.transition, BOTH.initial, paid="all"), 1, "Myopic: knows one reward of each state"),
             (BOTH, Whittle.of(SEEN), 1, "made for other arms than those of .*, which differ in passive_reward"),
             (SEEN, LPPriority.of(SEEN, 1), 2, "plays: the policy is for 1 plays a round, and 2"),

@@ -95,7 +95,7 @@ class TwoSet:
         return made_for(cls(chances, shares, norm, reach, plans.laws.initial, int(plays)), plans.laws)
 
     def validate(self, task: Task) -> None:
-        checks.suits(self, task, ("observed",))
+        checks.suits(self, task, ("observed",), left_may_pay=True)
         checks.plays(self, task, needed=True)
         arms, states = task.reward.shape
         checks.table(self, "chances", (states,), 0, 1)
