@@ -14,6 +14,7 @@ from jaxbandit.indices.index_arguments import Paid, known_arms
 from jaxbandit.known_arms import KnownArms
 
 ROUNDING = 1e-8  # of the range of the rewards and the largest number compared; closer numbers count as equal
+TIED = 1e-11  # of the same: states whose indices are closer are taken for equal
 SPOILT = 1e-7  # of the numbers that are subtracted, a difference that is not trusted
 
 
@@ -110,7 +111,7 @@ def of_arm(
     change = active - passive if discount is None else discount * (active - passive)
     index, stopped, last = np.empty(states), np.zeros(states, bool), -np.inf
     equations = _Equations(active, discount)
-    for _ in range(states):
+    while not stopped.all():
         # the value of not playing in `stopped` alone is linear in the subsidy: fixed + slope * subsidy
         fixed, slope = equations.solved(np.stack([np.where(stopped, kept, earned), stopped.astype(float)], axis=1))
         gain = earned - kept + product(change, fixed)  # of one play in a state, less loss * subsidy
@@ -120,13 +121,15 @@ def of_arm(
         if not falls.any():
             return None
         worth = np.where(falls, gain / np.where(falls, loss, 1), np.inf)
-        chosen = int(np.argmin(worth))
-        subsidy = worth[chosen]
+        subsidy = worth.min()
         if subsidy < last - ROUNDING * size or (gain - subsidy * loss)[stopped].max(initial=-np.inf) > ROUNDING * size:
             return None
-        index[chosen], stopped[chosen], last = subsidy, True, max(last, subsidy)
+        tied = (
+            worth <= subsidy + TIED * size
+        )  # all at once: not to play in one of them may make the others seem worthless
+        index[tied], stopped[tied], last = worth[tied], True, max(last, subsidy)
         if not stopped.all():
-            equations.replace(chosen, passive[chosen])
+            equations.replace(np.flatnonzero(tied), passive)
     return index
 
 
@@ -136,18 +139,24 @@ def product(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 class _Equations:
-    """The equations of the values of a chain whose rows are replaced one by one.
+    """The equations of the relative values of a chain whose rows are replaced one by one.
 
-    The inverse is updated by each row (Sherman and Morrison 1950), so that a new row costs S^2 operations, not S^3, and
-    each solution is corrected once by what its equations leave over. Where rounding has spoilt it, it is made anew.
+    They have the value of state 0 taken off, which changes no index, and the average, or 1 - discount times that value,
+    as the unknown in its place: so no digits are lost where the discount is near 1. The inverse is updated by each row
+    (Sherman and Morrison 1950), so that a new row costs S^2 operations, not S^3, and each solution is corrected once by
+    what its equations leave over. Where rounding has spoilt the inverse it is made anew.
     """
 
     def __init__(self, rows: np.ndarray, discount: float | None) -> None:
         self.rows, self.discount = rows.copy(), discount
-        self.system = np.eye(len(rows)) - (1 if discount is None else discount) * rows
-        if discount is None:
-            self.system[:, 0] = 1  # the unknown in place of the value of state 0 is the long-run average
+        self.system = self.lefts(rows) + np.eye(len(rows)) * (np.arange(len(rows)) > 0)
         self.invert()
+
+    def lefts(self, rows: np.ndarray) -> np.ndarray:
+        """Of the rows of some states, the left sides of their equations, without the 1 of the state's own value."""
+        sides = -rows if self.discount is None else -self.discount * rows
+        sides[:, 0] = 1
+        return sides
 
     def invert(self) -> None:
         """Compute the inverse from the rows; a chain that has no average is an error."""
@@ -155,21 +164,20 @@ class _Equations:
             raise np.linalg.LinAlgError(f"played in some states only, has several recurrent classes {classes}")
         self.inverse = np.linalg.inv(self.system)
 
-    def replace(self, state: int, row: np.ndarray) -> None:
-        """Let the chain leave this state by another row."""
-        change = (self.rows[state] - row) * (1 if self.discount is None else self.discount)
-        if self.discount is None:
-            change[0] = 0
-        self.rows[state] = row
-        self.system[state] += change
-        column = self.inverse[:, state].copy()
-        divisor = 1 + np.sum(change * column)  # 0 if the chain falls apart
-        if abs(divisor) < SPOILT * (1 + np.sum(np.abs(change * column))):
-            return self.invert()
-        self.inverse -= column[:, None] * (product(self.inverse.T, change) / divisor)
+    def replace(self, states: np.ndarray, rows: np.ndarray) -> None:
+        """Let the chain leave these states by other rows, of [S, S]."""
+        changes = self.lefts(rows[states]) - self.lefts(self.rows[states])
+        self.rows[states] = rows[states]
+        self.system[states] += changes
+        for state, change in zip(states, changes, strict=True):
+            column = self.inverse[:, state].copy()
+            divisor = 1 + np.sum(change * column)  # 0 if the chain falls apart
+            if abs(divisor) < SPOILT * (1 + np.sum(np.abs(change * column))):
+                return self.invert()
+            self.inverse -= column[:, None] * (product(self.inverse.T, change) / divisor)
 
     def solved(self, right: np.ndarray) -> np.ndarray:
-        """The values [C, S] for the right sides [S, C]; without a discount relative values, 0 in state 0."""
+        """The relative values [C, S], 0 in state 0, for the right sides [S, C]."""
         values = product(self.inverse, right)
         left = right - product(self.system, values)
         if np.abs(left).max() > SPOILT * (np.abs(values).max() + np.abs(right).max()):
@@ -177,6 +185,5 @@ class _Equations:
             values = product(self.inverse, right)
             left = right - product(self.system, values)
         values += product(self.inverse, left)
-        if self.discount is None:
-            values[0] = 0
+        values[0] = 0
         return values.T
