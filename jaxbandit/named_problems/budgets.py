@@ -174,12 +174,10 @@ def conveyor(arms: int = 10, *, observed: bool = True, initial_state: InitialSta
 def recovering(arms: int = 4, *, initial_state: InitialState = "stationary") -> AllPayingArms:
     """Arms that pay a (1 - exp(-b z)) for a play z rounds after the last one, of four kinds in turn, and else nothing.
 
-    State z - 1 is that of an arm whose last play was z rounds ago, up to 20 rounds.
+    State z - 1 is that of an arm whose last play was z rounds ago, or 20 rounds and more.
     """
-    played, waiting = np.zeros((2, REST, REST))
-    played[:, 0] = 1
-    waiting[range(REST), [*range(1, REST), REST - 1]] = 1
-    since = np.arange(1, REST + 1)
+    since, states = np.arange(1, REST + 1), np.eye(REST)
+    played, waiting = states[[0] * REST], states[np.minimum(since, REST - 1)]
     pays = [most * (1 - np.exp(-rate * since)) for most, rate in (RECOVERY[k % len(RECOVERY)] for k in range(arms))]
     rows = [played] * arms, pays, [waiting] * arms, initial_state
     return restless(*rows, observed=True, paid="present", passive_reward=np.zeros(REST))
@@ -192,17 +190,15 @@ def deadlines(arms: int = 4, *, initial_state: InitialState = "stationary") -> A
     place is empty, a new car comes with probability 0.7, with T from 1 to 12 and B from 1 to 9, all equally likely.
     State 0 is that of an empty place, and 10 (T - 1) + B + 1 that of a place with such a car.
     """
-    states = 1 + ROUNDS * (WORK + 1)
-    following, pays = np.zeros((2, states, states)), np.zeros((2, states))  # by the action
-    arrival = np.zeros(states)
-    arrival[0] = 1 - NEW_JOB
-    arrival[1:].reshape(ROUNDS, WORK + 1)[:, 1:] = NEW_JOB / (ROUNDS * WORK)
+    jobs = np.pad(np.full((ROUNDS, WORK), NEW_JOB / (ROUNDS * WORK)), ((0, 0), (1, 0)))
+    arrival = np.append(1 - NEW_JOB, jobs)
+    following, pays = np.zeros((2, len(arrival), len(arrival))), np.zeros((2, len(arrival)))  # by the action
     following[:, 0] = arrival
     for action, (rounds, lacking) in product((0, 1), product(range(1, ROUNDS + 1), range(WORK + 1))):
         state = (WORK + 1) * (rounds - 1) + lacking + 1
         given = min(action, lacking)
         pays[action, state] = (1 - POWER) * given - (PENALTY * (lacking - given) ** 2 if rounds == 1 else 0)
-        following[action, state] = arrival if rounds == 1 else np.eye(states)[state - (WORK + 1) - given]
+        following[action, state] = arrival if rounds == 1 else np.eye(len(arrival))[state - (WORK + 1) - given]
     rows = [following[1]] * arms, pays[1], [following[0]] * arms, initial_state
     return restless(*rows, observed=True, paid="present", passive_reward=pays[0])
 
