@@ -67,7 +67,8 @@ def whittle(
 
     Source: Whittle 1988; the indices are found from the smallest up, as each joins the states where the arm is not
     played, and the arm is indexable if each such set is optimal for its subsidy (Nino-Mora 2007; Gast, Gaujal and Khun
-    2023).
+    2023, also for the work of S^3). Where it is as good to play later, the long-run average does not tell when to play,
+    and the index is that of not playing now; one with a discount tells.
 
     >>> indices = whittle([[[0.5, 0.5], [0.4, 0.6]]], [[[0.8, 0.2], [0.2, 0.8]]], [0.0, 1.0], discount=0.9)
     >>> indices.index.round(6).tolist(), indices.indexable.tolist()
@@ -113,7 +114,7 @@ def of_arm(
     equations = _Equations(active, discount)
     while not stopped.all():
         # the value of not playing in `stopped` alone is linear in the subsidy: fixed + slope * subsidy
-        fixed, slope = equations.solved(np.stack([np.where(stopped, kept, earned), stopped.astype(float)], axis=1))
+        fixed, slope = equations.solved(np.stack([np.where(stopped, kept, earned), stopped]))
         gain = earned - kept + product(change, fixed)  # of one play in a state, less loss * subsidy
         loss = 1 - product(change, slope)
         size = most + np.abs(gain).max()
@@ -124,9 +125,8 @@ def of_arm(
         subsidy = worth.min()
         if subsidy < last - ROUNDING * size or (gain - subsidy * loss)[stopped].max(initial=-np.inf) > ROUNDING * size:
             return None
-        tied = (
-            worth <= subsidy + TIED * size
-        )  # all at once: not to play in one of them may make the others seem worthless
+        # all that tie at once: not to play in one of them may hide that it is as good not to play in the others
+        tied = worth <= subsidy + TIED * size
         index[tied], stopped[tied], last = worth[tied], True, max(last, subsidy)
         if not stopped.all():
             equations.replace(np.flatnonzero(tied), passive)
@@ -134,8 +134,8 @@ def of_arm(
 
 
 def product(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """`matrix @ right` by one thread: those of BLAS wait for each other, for seconds where other programs run."""
-    return np.asarray(np.einsum("ij,j...->i...", matrix, right))
+    """`right @ matrix.T` by one thread: those of BLAS wait for each other, for seconds where other programs run."""
+    return np.asarray(np.einsum("ij,...j->...i", matrix, right))
 
 
 class _Equations:
@@ -149,14 +149,14 @@ class _Equations:
 
     def __init__(self, rows: np.ndarray, discount: float | None) -> None:
         self.rows, self.discount = rows.copy(), discount
-        self.system = self.lefts(rows) + np.eye(len(rows)) * (np.arange(len(rows)) > 0)
+        self.system = self.coefficients(rows) + np.eye(len(rows)) * (np.arange(len(rows)) > 0)
         self.invert()
 
-    def lefts(self, rows: np.ndarray) -> np.ndarray:
-        """Of the rows of some states, the left sides of their equations, without the 1 of the state's own value."""
-        sides = -rows if self.discount is None else -self.discount * rows
-        sides[:, 0] = 1
-        return sides
+    def coefficients(self, rows: np.ndarray) -> np.ndarray:
+        """The coefficients of the equations of some states, by their rows, without the 1 of a state's own value."""
+        numbers = -rows if self.discount is None else -self.discount * rows
+        numbers[:, 0] = 1
+        return numbers
 
     def invert(self) -> None:
         """Compute the inverse from the rows; a chain that has no average is an error."""
@@ -166,7 +166,7 @@ class _Equations:
 
     def replace(self, states: np.ndarray, rows: np.ndarray) -> None:
         """Let the chain leave these states by other rows, of [S, S]."""
-        changes = self.lefts(rows[states]) - self.lefts(self.rows[states])
+        changes = self.coefficients(rows[states]) - self.coefficients(self.rows[states])
         self.rows[states] = rows[states]
         self.system[states] += changes
         for state, change in zip(states, changes, strict=True):
@@ -177,7 +177,7 @@ class _Equations:
             self.inverse -= column[:, None] * (product(self.inverse.T, change) / divisor)
 
     def solved(self, right: np.ndarray) -> np.ndarray:
-        """The relative values [C, S], 0 in state 0, for the right sides [S, C]."""
+        """The relative values [C, S], 0 in state 0, for the right sides [C, S]."""
         values = product(self.inverse, right)
         left = right - product(self.system, values)
         if np.abs(left).max() > SPOILT * (np.abs(values).max() + np.abs(right).max()):
@@ -185,5 +185,5 @@ class _Equations:
             values = product(self.inverse, right)
             left = right - product(self.system, values)
         values += product(self.inverse, left)
-        values[0] = 0
-        return values.T
+        values[:, 0] = 0
+        return values
