@@ -67,8 +67,8 @@ def whittle(
 
     Source: Whittle 1988; the indices are found from the smallest up, as each joins the states where the arm is not
     played, and the arm is indexable if each such set is optimal for its subsidy (Nino-Mora 2007; Gast, Gaujal and Khun
-    2023, also for the work of S^3). Where it is as good to play later, the long-run average does not tell when to play,
-    and the index is that of not playing now; one with a discount tells.
+    2023). Where it is as good to play later, the long-run average does not say when to play, and the index is the least
+    subsidy for which it is optimal to wait; an index with a discount says it.
 
     >>> indices = whittle([[[0.5, 0.5], [0.4, 0.6]]], [[[0.8, 0.2], [0.2, 0.8]]], [0.0, 1.0], discount=0.9)
     >>> indices.index.round(6).tolist(), indices.indexable.tolist()
