@@ -45,10 +45,11 @@ def averages(arms):
 
 
 LEFT = random_arms(observed=True, by_action=True, paid="present", initial_state=1)
+UNSEEN_LEFT = random_arms(by_action=True, paid="present", initial_state=1)
 SEEN, BOTH, UNSEEN = random_arms(observed=True), random_arms(observed=True, by_action=True), random_arms(by_action=True)
 
 
-@pytest.mark.parametrize("arms", [SEEN, BOTH, LEFT], ids=["alike", "by-action", "left"])
+@pytest.mark.parametrize("arms", [SEEN, BOTH, LEFT, UNSEEN_LEFT], ids=["alike", "by-action", "left", "unseen"])
 def test_what_is_collected_is_what_a_loop_adds_up(arms):
     """Every arm's state in every round, less what the plays cost, from the paths of the same arms when few pay."""
     played = arms.arms  # the same arms and draws, of which those played pay
@@ -77,7 +78,7 @@ def test_what_is_collected_is_what_a_loop_adds_up(arms):
     )
     share = (lost[:, -1] - lost[:, 29]) / (30 * (arms.comparator(2) - least))
     assert metrics.linear_share(result, "u", np.sort(share)[2:4].mean()) == pytest.approx(4 / 7)
-    assert metrics.regret_name(result) == "regret against the best policy"
+    assert metrics.regret_name(result) == f"regret against {arms.comparator_name(2)}"
     assert metrics.regret_name(other) == "realised regret"
 
 
@@ -129,7 +130,7 @@ def test_what_regret_is_measured_against_is_said():
         metrics.pseudo_regret(result, "u")
 
 
-@pytest.mark.parametrize("environment", [SEEN, UNSEEN, LEFT], ids=["seen", "unseen", "left"])
+@pytest.mark.parametrize("environment", [SEEN, UNSEEN, UNSEEN_LEFT], ids=["seen", "unseen", "left"])
 def test_the_contract(environment):
     check_environment(environment, settle=2**9)
 
@@ -245,12 +246,13 @@ def test_the_contract_of_policies_and_the_order_of_arms(policy):
     np.testing.assert_array_equal(plain.visits["p"], shuffled.visits["p"])  # no ties
 
 
-def test_the_index_of_what_was_seen_last_against_value_iteration():
+@pytest.mark.parametrize("arms", [UNSEEN, UNSEEN_LEFT], ids=["arrival", "left"])
+def test_the_index_of_what_was_seen_last_against_value_iteration(arms):
     """At the subsidy that is the index, playing and waiting are equally good, by value iteration over the beliefs."""
-    ages, discount, arms = 6, 0.8, UNSEEN
+    (earned, kept), ages, discount = averages(arms), 6, 0.8
     table = WhittleLastSeen.of(arms, ages, discount).indices
     for k, s, n in [(0, 0, 1), (1, 2, 3), (2, 3, 1), (0, 3, 6), (1, 1, 6)]:
-        active, passive, reward = arms.transition[k], arms.passive[k], arms.reward[k]
+        active, passive = arms.transition[k], arms.passive[k]
         starts = np.vstack([np.eye(3), arms.initial[k]])
         laws = np.stack([starts @ np.linalg.matrix_power(passive, age) for age in range(ages)], axis=1)
         shares = np.mean([np.linalg.matrix_power(passive, n) for n in range(1000, 1012)], axis=0)
@@ -258,8 +260,8 @@ def test_the_index_of_what_was_seen_last_against_value_iteration():
         older = np.minimum(np.arange(1, ages + 1), ages - 1)
         subsidy, values = table[k, s, n - 1] + COST[k], np.zeros((4, ages))
         for _ in range(400):
-            plays = laws @ active @ reward + discount * laws @ active @ values[:3, 0]
-            waits = subsidy + laws @ passive @ arms.passive_reward[k] + discount * values[:, older]
+            plays = laws @ earned[k] + discount * laws @ active @ values[:3, 0]
+            waits = subsidy + laws @ kept[k] + discount * values[:, older]
             values = np.maximum(plays, waits)
         np.testing.assert_allclose(plays[s, n - 1], waits[s, n - 1], atol=1e-9)
 
@@ -302,7 +304,6 @@ REFUSED = [
         r"passive_reward: shape \(1,\) is neither",
     ),
     (lambda: restless(ROWS, [1] * 4, ROWS, paid="all", passive_reward=[2] * 4), "reward: every state of every arm"),
-    (lambda: restless(ROWS, CIRCULAR, ROWS, paid="present"), 'observed: False with paid="present"'),
     (lambda: restless(ROWS, CIRCULAR, paid="present", observed=True), 'passive: missing with paid="present"'),
     (
         lambda: restless(np.full((2, 513, 513), 1 / 513), np.arange(513), paid="all"),
@@ -330,6 +331,12 @@ REFUSED = [
             (LEFT, jaxbandit.KLUCB(), 1, "KLUCB is for arms that pay for the state moved to, and those of"),
             (LEFT, Myopic.of(BOTH), 1, "Myopic: assumes that the state moved to pays; in .* the state left pays"),
             (LEFT, Whittle.of(BOTH), 1, "made for other arms than those of .*, which differ in initial, pays"),
+            (
+                UNSEEN_LEFT,
+                WhittleLastSeen.of(UNSEEN, 4),
+                1,
+                "made for other arms than those of .*, which differ in .*pays",
+            ),
             (UNSEEN, Whittle.of(SEEN), 1, "Whittle needs observed arms"),
             (PAY, WhittleBelief(TWO.transition, TWO.initial), 1, "assumes that the arms that are played pay"),
         )

@@ -38,8 +38,8 @@ class AllPayingArms:
     pays is recorded as "stays" [K, S]; with the counts of plays it gives the reward collected exactly. A recorded round
     of a run therefore takes 8 K S bytes, not 4 K S.
 
-    The player sees the states of the arms it plays, or of all arms with `observed`. `Feedback.rewards` are the rewards
-    of the arms played.
+    The player sees the states of the arms it plays, or of all arms with `observed`; if the state left pays, a play
+    shows that state, too, in `Feedback.before`. `Feedback.rewards` are the rewards of the arms played.
 
     Regret is measured against the gain of the best policy for all arms together if they have at most 1,024 joint states
     (and 2^23 joint transition probabilities), else against `indices.relaxation`, which no policy exceeds. Tables and
@@ -147,7 +147,8 @@ class AllPayingArms:
         paying = following.states
         if self.left_pays:
             paying = state.arms.states
-            feedback = feedback._replace(rewards=jnp.asarray(self.reward, float)[arms, paying[arms]])
+            left = paying[arms]
+            feedback = feedback._replace(before=left, rewards=jnp.asarray(self.reward, float)[arms, left])
         here = jnp.arange(self.reward.shape[1], dtype=jnp.int32)[None] == paying[:, None]
         return AllPayingState(following, state.stays + here.astype(jnp.int32)), feedback
 

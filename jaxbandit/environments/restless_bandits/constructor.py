@@ -80,8 +80,8 @@ def restless(
       paid: "played", the arms that are played pay, as in the bandits of statistics; "all", every arm pays in every
         round, played or not, as in those of operations research (`AllPayingArms`), and the state moved to pays; or
         "present", every arm pays in every round, for the state that it leaves and the action, R(s, a): `reward` is
-        R(s, 1), `passive_reward` R(s, 0). Plays are then counted by the state left, so that arms must be `observed`.
-        For rewards that do not depend on the action "all" and "present" have the same long-run averages.
+        R(s, 1), `passive_reward` R(s, 0). Plays are then counted by the state left, which they show, too. For rewards
+        that do not depend on the action "all" and "present" have the same long-run averages.
       cost: if all arms pay what a play costs, one number or [K].
       passive_reward: if all arms pay, [S] or [K, S], what a state pays in a round in which its arm is not played; None
         for `reward`.
@@ -132,11 +132,6 @@ def restless(
         return arms
     if rows is None:
         raise ValueError(f'passive: missing with paid="{paid}", so that a play would change nothing; give it, too')
-    if paid == "present" and not arms.observed:
-        raise ValueError(
-            'observed: False with paid="present", where plays are counted by the state that an arm leaves, as the '
-            "player sees it; give observed=True"
-        )
     every = np.broadcast_to(costs, (count,)).copy()
     return AllPayingArms(arms, every, passive_reward, left_pays=paid == "present")
 

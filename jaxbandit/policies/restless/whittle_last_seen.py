@@ -102,7 +102,7 @@ class WhittleLastSeen:
         return made_for(cls(np.stack(tables)), known)
 
     def validate(self, task: Task) -> None:
-        checks.suits(self, task, ("restless",))
+        checks.suits(self, task, ("restless",), left_may_pay=True)
         table, (arms, states) = as_floats("indices", self.indices), task.reward.shape
         if table.ndim != 3 or table.shape[:2] != (arms, states + 1) or table.shape[2] < 2:
             raise ValueError(
