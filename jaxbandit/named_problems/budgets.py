@@ -196,9 +196,9 @@ def deadlines(arms: int = 4, *, initial_state: InitialState = "stationary") -> A
     following[:, 0] = arrival
     for action, (rounds, lacking) in product((0, 1), product(range(1, ROUNDS + 1), range(WORK + 1))):
         state = (WORK + 1) * (rounds - 1) + lacking + 1
-        given = min(action, lacking)
-        pays[action, state] = (1 - POWER) * given - (PENALTY * (lacking - given) ** 2 if rounds == 1 else 0)
-        following[action, state] = arrival if rounds == 1 else np.eye(len(arrival))[state - (WORK + 1) - given]
+        units = min(action, lacking)
+        pays[action, state] = (1 - POWER) * units - (PENALTY * (lacking - units) ** 2 if rounds == 1 else 0)
+        following[action, state] = arrival if rounds == 1 else np.eye(len(arrival))[state - (WORK + 1) - units]
     rows = [following[1]] * arms, pays[1], [following[0]] * arms, initial_state
     return restless(*rows, observed=True, paid="present", passive_reward=pays[0])
 

@@ -21,7 +21,7 @@ DIGITS = 12  # of the comparator: those in which one version of a solver agrees 
 
 
 class AllPayingState(NamedTuple):
-    """The states of the arms of one run, and how often each was left."""
+    """The states of the arms of one run, and how often each of them paid."""
 
     arms: RestlessState
     stays: Array  # [K, S] int32, the number of rounds for which each state of each arm was the one that pays
