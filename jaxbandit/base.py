@@ -87,9 +87,9 @@ class Declares(NamedTuple):
         "costly": plays cost money, and are not made when a purse is empty. "colliding": arms of several players, who
         are not paid if they play one arm at the same time. "decision process": the pairing is "shared".
       pays: the state of a play that is counted and that pays: "after", the new one, or "before", the old one.
-      paid: the arms that pay: those "played", or "all": every arm pays in every round for its new state, by
-        `passive_reward` [K, S], if it has that, where it is not played; a play costs `cost` [K]; both are read on the
-        host. `records` has "stays", [K, S] int32, the number of rounds after which each arm was in each state.
+      paid: the arms that pay: those "played", or "all": every arm pays in every round for its new state, or its old one
+        (`pays`), by `passive_reward` [K, S], if it has that, where it is not played; a play costs `cost` [K]; both are
+        read on the host. `records` has "stays", [K, S] int32, the number of rounds for which each state paid.
       shows: the arms whose rewards the player sees: those "played" (bandit feedback), or "all", in
         `Feedback.all_rewards` (full information).
     """

@@ -35,9 +35,8 @@ def recurrent_classes(transition: ArrayLike) -> list[list[int]]:
     """
     reaches = np.asarray(transition) > 0
     reaches |= np.eye(len(reaches), dtype=bool)
-    for _ in range(len(reaches).bit_length()):
-        ways = reaches.astype(np.float32)  # products of float32 are fast, and exact up to 2^24 states
-        reaches = (ways @ ways) > 0
+    for s in range(len(reaches)):  # Warshall 1962: paths through the states up to s
+        reaches[reaches[:, s]] |= reaches[s]
     classes = {tuple(np.flatnonzero(row).tolist()) for s, row in enumerate(reaches) if reaches[row, s].all()}
     return sorted(list(states) for states in classes)
 

@@ -27,8 +27,8 @@ class Feedback(NamedTuple):
 
     Fields:
       arms: [M] int32, distinct.
-      before: [M] int32, the state of each played arm before the round, or the last one it showed if it is restless. Not
-        an array if `Feedback.of` was called without it.
+      before: [M] int32, the state of each played arm before the round, or the last one it showed if it is restless,
+        unless that state pays. Not an array if `Feedback.of` was called without it.
       states: [M] int32, the state it moved to and showed.
       rewards: [M] default float, the rewards.
       t: int32, the round just played, from 1; the same in all runs, so that it is one number for the whole batch,

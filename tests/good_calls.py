@@ -35,6 +35,9 @@ ARMS = markov(ROWS, PAID)
 IID = jaxbandit.bernoulli([0.5, 0.4])
 RESTLESS = environments.restless([[[0.8, 0.2], [0.2, 0.8]]] * 2, (0, 1))
 ALL_PAY = environments.restless(RESTLESS.transition, (0, 1), [[[0.9, 0.1], [0.3, 0.7]]] * 2, observed=True, paid="all")
+LEFT = environments.restless(
+    RESTLESS.transition, (0, 1), [[[0.9, 0.1], [0.3, 0.7]]] * 2, observed=True, paid="present", passive_reward=(0.5, 0)
+)
 HIDDEN = environments.hidden([[[0.9, 0.1], [0.2, 0.8]]] * 2, [[0.2, 0.7], [0.1, 0.3]])
 ALIKE = environments.restless(
     RESTLESS.transition[[0, 0]], (0, 1), [[[0.9, 0.1], [0.3, 0.7]]] * 2, observed=True, paid="all"

@@ -35,27 +35,33 @@ def adaptive_greedy(active, passive, earned, kept, discount=None):
     return np.array([result[s] for s in range(S)])
 
 
-def index_of_arm(rows, reward, cost, paid, discount):
-    """Of an arm with the rows [2, S, S] without and with a play, and what its states pay."""
-    earned, kept = rows[1] @ reward - cost, rows[0] @ reward * (paid == "all")
+def index_of_arm(rows, reward, cost, paid, discount, kept=None):
+    """Of an arm with the rows [2, S, S] without and with a play, and what its states pay.
+
+    With `kept`, what states pay without a play, it is the state left that pays.
+    """
+    earned, kept = (
+        (rows[1] @ reward - cost, rows[0] @ reward * (paid == "all")) if kept is None else (reward - cost, kept)
+    )
     return adaptive_greedy(rows[1], rows[0], earned, kept, discount)
 
 
-def optimistic_arm(counts, reward, arms, number, price, paid, eta, scale, discount):
+def optimistic_arm(counts, reward, arms, number, price, paid, eta, scale, discount, kept=None):
     """The best rows [2, S, S] near those counted; None where rounding decides to which of two states they lead."""
     S = len(reward)
     value, best = np.zeros(S), np.zeros((2, S, S))
     while True:
         worth, nearest = np.zeros((2, S)), math.inf
         for a in (0, 1):
-            after = reward * (a == 1 or paid == "all") + discount * value
+            own = 0 if kept is None else reward if a else kept
+            after = reward * (kept is None and (a == 1 or paid == "all")) + discount * value
             nearest = min(nearest, np.diff(np.sort(after)).min())
             for s in range(S):
                 N = counts[a, s].sum()
                 p = counts[a, s] / N if N else np.full(S, 1 / S)
                 radius = scale * math.sqrt(2 * S * math.log(4 * S * arms * number**4 / eta) / max(1, N))
                 best[a, s] = best_in_l1(p, radius, after)
-                worth[a, s] = best[a, s] @ after - a * price
+                worth[a, s] = best[a, s] @ after - a * price + (own[s] if kept is not None else 0)
         if np.abs(worth.max(0) - value).max() < 1e-10:
             return best if nearest > 1e-4 else None
         value = worth.max(0)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from jaxbandit import KLUCB, UCB1, atlas, bounds, metrics, simulate
+from jaxbandit import KLUCB, UCB1, Whittle, atlas, bounds, metrics, simulate
 from jaxbandit.environments.rested import example
 
 P01, P10 = (0.5, 0.4, 0.3, 0.2, 0.1), (0.4, 0.55, 0.65, 0.65, 0.7)
@@ -144,7 +144,19 @@ def law(moves: np.ndarray) -> np.ndarray:
 
 def test_every_entry_is_written_out_here():
     known = [*TWO_STATES, *THREE_STATES, *BERNOULLI, *NO_TABLE, *GENERATORS, *RESTLESS, *HIDDEN, *OTHERS]
-    known += [*CHANGING, *WALKS, *DRIFTING, *TURNING, *SWIMS, *BUDGETS, *NO_ATTRACTOR, "conveyor", *MIXED]
+    known += [
+        *CHANGING,
+        *WALKS,
+        *DRIFTING,
+        *TURNING,
+        *SWIMS,
+        *BUDGETS,
+        *NO_ATTRACTOR,
+        "conveyor",
+        "recovering",
+        "deadlines",
+    ]
+    known += MIXED
     assert sorted(known) == sorted(atlas) and len(known) == len(atlas)
 
 
@@ -369,6 +381,51 @@ def test_conveyor():
     assert arms.relaxation(plays).value == pytest.approx(10 / 80) and plays == 5
 
 
+def test_arms_that_recover_as_a_loop_in_whole_rounds():
+    """A play pays by the rounds since the last one; 6.138 bounds all policies, and Whittle's rule collects 6.104."""
+    entry, kinds = atlas["recovering"], ((10, 0.2), (8.5, 0.4), (7, 0.6), (5.5, 0.8))
+    arms, table = entry.arms, Whittle.of(entry.arms).indices
+    result = simulate(arms, {"W": Whittle.of(arms)}, runs=1, horizon=2000, times=[1000, 2000], progress=False)
+    since, paid = [1] * 4, []
+    for _ in range(2000):
+        k = max(range(4), key=lambda k: np.float32(table[k, min(since[k], 20) - 1]))
+        paid.append(kinds[k][0] * (1 - math.exp(-kinds[k][1] * min(since[k], 20))))
+        since = [1 if j == k else since[j] + 1 for j in range(4)]
+    lost = metrics.regret(result, "W")[0, 0, 0]
+    assert arms.relaxation(1).value == pytest.approx(6.138295, abs=1e-6) and entry.plays == 1
+    np.testing.assert_allclose(lost, arms.comparator(1) * result.times - [sum(paid[:1000]), sum(paid)], atol=1e-7)
+    assert sum(paid[1000:]) / 1000 == pytest.approx(6.1046, abs=1e-4)
+    assert entry.make(arms=6, initial_state=3).reward[5, 2] == pytest.approx(8.5 * (1 - math.exp(-1.2)))
+
+
+def test_jobs_with_deadlines_and_their_index():
+    """Moves and pay, car by car; Yu, Xu and Tong's closed form of the index, at 0.99 and where a discount costs digits.
+
+    On average a car that can be charged later has index 0, as it is as good to wait; in the others it is the limit.
+    """
+    arms, index = atlas["deadlines"].arms, {discount: [] for discount in (None, 0.99, 0.99999)}
+    state = {(0, 0): 0} | {(T, B): 10 * (T - 1) + B + 1 for T in range(1, 13) for B in range(10)}
+    arrival = np.zeros(121)
+    for place, s in state.items():
+        arrival[s] = 0.3 if s == 0 else 0.7 / 108 * (place[1] > 0)
+    for (T, B), s in state.items():
+        for a, rows, pays in ((0, arms.passive, arms.passive_reward), (1, arms.transition, arms.reward)):
+            rest = max(B - a, 0)
+            expected = arrival if T <= 1 else np.eye(121)[state[T - 1, rest]]
+            np.testing.assert_allclose(rows[:, s], [expected] * 4, atol=1e-15)
+            np.testing.assert_allclose(pays[:, s], 0.5 * (B - rest) - 0.2 * rest**2 * (T == 1), atol=1e-12)
+        for discount, values in index.items():
+            b, late = 1 if discount is None else discount, B - T
+            urgent = 0.5 + b ** (T - 1) * 0.2 * ((late + 1) ** 2 - late**2)
+            values.append(0 if B == 0 else urgent if late >= 0 else 0.5 * (discount is not None))
+    for discount, values in index.items():
+        np.testing.assert_allclose(Whittle.of(arms, discount).indices, [values] * 4, atol=1e-8)
+    table = Whittle.of(arms, 0.99).indices[0]
+    assert (round(table[state[3, 5]], 4), round(table[state[1, 4]], 4)) == (1.4801, 1.9)
+    assert atlas["deadlines"].published == {"Whittle's index of 3 rounds and 5 units left, discount 0.99": 1.4801}
+    assert arms.comparator_name(1) == "the relaxation" and atlas["deadlines"].make(arms=2).reward.shape == (2, 121)
+
+
 def test_long_worn_machines_and_channels():
     arms = atlas["machines 10"].arms
     np.testing.assert_allclose(arms.passive[9, 7, [0, 6, 7]], [0.05, 0.25, 0.7])
@@ -404,7 +461,7 @@ def test_published_figures():
     assert [*atlas["i.i.d. scenario 1"].published.values()] == [round(known, 2)]
     result = {name for name in atlas if atlas[name].published}
     to_identify = {"Garivier and Kaufmann 1": 989.79, "Garivier and Kaufmann 2": 326.64}  # as in test_identification
-    known = {"scenario 1", "scenario 2", "i.i.d. scenario 1", "Besson 1", "Besson 2", "circular"}
+    known = {"scenario 1", "scenario 2", "i.i.d. scenario 1", "Besson 1", "Besson 2", "circular", "deadlines"}
     assert result == known | set(to_identify)
     assert all([*atlas[name].published.values()] == [time] for name, time in to_identify.items())
     assert [*atlas["circular"].published.values()] == [-0.5, 0.5, 1, -1]

@@ -17,10 +17,12 @@ from jaxbandit.live import gymnasium_env, play
 CALLED, ALONE = [[[0.2, 0.8], [0.1, 0.9]]] * 3, [[[0.9, 0.1], [0.4, 0.6]]] * 3
 KEPT = np.array([0.5, 2.0])  # what states pay if their arm is not played
 ALL_PAY = environments.restless(CALLED, (0, 1), ALONE, observed=True, paid="all", cost=0.25, passive_reward=KEPT)
+LEFT = environments.restless(CALLED, (0, 1), ALONE, 0, observed=True, paid="present", cost=0.25, passive_reward=KEPT)
 ARMS = {
     "rested": (jaxbandit.two_state([0.5, 0.4], [0.4, 0.5]), 1),
     "two plays": (environments.restless(CALLED, (0, 0.5), ALONE), 2),
     "all pay": (ALL_PAY, 1),
+    "left pay": (LEFT, 1),
     "gaussian": (environments.gaussian([0.5, 0.4]), 1),
     "process": (environments.riverswim(), 1),
 }
@@ -45,7 +47,7 @@ def test_rewards_are_those_of_the_arms(name):
     state, number = arms.init(key), len(observation["rewards"])
     env.action_space.seed(5)
     step = jax.jit(arms.step)
-    played_at = np.full(number, -8)
+    played_at, left = np.full(number, -8), np.zeros(number, int)
     for t in range(1, 9):
         action = env.action_space.sample()
         order = [int(action)] if plays == 1 else np.argsort(-action)[:plays].tolist()
@@ -54,6 +56,9 @@ def test_rewards_are_those_of_the_arms(name):
         expected = feedback.rewards.sum()
         if name == "all pay":
             expected += KEPT[np.delete(feedback.shown, order)].sum() - 0.25 * plays
+        if name == "left pay":
+            expected = left[order].sum() + KEPT[np.delete(left, order)].sum() - 0.25
+            left = np.asarray(feedback.shown)
         np.testing.assert_allclose(reward, expected, rtol=1e-6)
         np.testing.assert_allclose(observation["rewards"][order], feedback.rewards, rtol=1e-6)
         assert info["arms"].tolist() == order and (terminated, truncated) == (False, t == 8)

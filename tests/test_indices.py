@@ -274,6 +274,28 @@ def test_relaxation_is_the_least_bound_of_all_prices(paid):
             assert more.value <= result.value + result.price + 1e-9
 
 
+def test_an_index_of_many_states_takes_one_factorisation(monkeypatch):
+    """For 40 states not 40 systems, whose threads storm; exact against the definition at the subsidy found."""
+    rng, asked = np.random.default_rng(3), []
+    for name in ("solve", "inv"):
+        function = getattr(np.linalg, name)
+        monkeypatch.setattr(np.linalg, name, lambda *a, function=function: asked.append(1) or function(*a))
+    active, passive = rng.dirichlet(np.ones(40), (2, 40))
+    passive = 0.7 * np.eye(40) + 0.3 * passive
+    earned, kept = rng.random((2, 40))
+    for discount in (0.95, None):
+        index = of_arm(active, passive, earned, kept, discount)
+        assert len(asked) == 1
+        for s in range(0, 40, 9):
+            best = decision_processes.discounted if discount else decision_processes.optimal
+            options = (discount,) if discount else ()
+            solved = best([passive, active], [kept + index[s], earned], *options)
+            values = solved.values if discount else solved.bias
+            move = (active[s] - passive[s]) @ values * (discount or 1)
+            assert earned[s] - kept[s] - index[s] + move == pytest.approx(0, abs=1e-9)
+        asked.clear()
+
+
 ROWS = [[[0.5, 0.5], [0.4, 0.6]]]
 BAD = [
     (lambda: indices.gittins(ROWS, (0, 1), 1.0), r"discount: 1.0 lies outside \[0, 1\)"),

@@ -101,6 +101,8 @@ COST = np.array([0.1, 0.0, 0.3, 0.2])
 ACTIVE, PASSIVE, _ = random_arms(STATES, len(REWARD), 7)
 ALL_PAY = restless(ACTIVE, REWARD, PASSIVE, observed=True, paid="all", cost=COST)
 PAID_IF_PLAYED = restless(ACTIVE, REWARD, PASSIVE, observed=True)
+KEPT = REWARD[::-1] / 2
+LEFT = restless(ACTIVE, REWARD, PASSIVE, observed=True, paid="present", cost=COST, passive_reward=KEPT)
 
 
 def game(policy, environment):
@@ -148,7 +150,8 @@ def check_loop(policy, environment, plan):
             moves.append(np.zeros(counts.shape))
             if states is not None:
                 np.add.at(moves[-1], (np.arange(K), played[run, t - 1].astype(int), states, now), 1)
-            shown = shown | (played[run, t - 1][:, None] & (now[:, None] == np.arange(STATES)))
+            pays = states if environment is LEFT and states is not None else np.where(environment is LEFT, -1, now)
+            shown = shown | (played[run, t - 1][:, None] & (pays[:, None] == np.arange(STATES)))
             states, ages = now, np.arange(t)[::-1]
             if isinstance(memory, Discounted):
                 weights = memory.discount**ages
@@ -165,6 +168,7 @@ POSTERIOR = {
     "window": (PosteriorWhittle.of(ALL_PAY, memory=Window(25)), ALL_PAY),
     "discounted": (PosteriorWhittle.of(ALL_PAY, memory=Discounted(0.96)), ALL_PAY),
     "unknown": (PosteriorWhittle(COST, "played", discount=0.9, unknown_rewards=(-0.5, 2.0)), PAID_IF_PLAYED),
+    "left": (PosteriorWhittle.of(LEFT, discount=0.9, unknown_rewards=(-0.5, 2.0)), LEFT),
 }
 
 
@@ -189,7 +193,8 @@ def test_posterior_sampling_plays_as_its_loop(case):
         else:  # what was shown is known, and the rest within the prior
             assert (np.abs(rewards - REWARD)[shown] < 1e-6).all() and ((rewards > -0.5) & (rewards < 2))[~shown].all()
         item = zip(rows, rewards, COST, strict=True)
-        return [reference.index_of_arm(*arm, policy.paid, policy.discount) for arm in item]
+        kept = KEPT if arms is LEFT else [None] * len(REWARD)
+        return [reference.index_of_arm(*arm, policy.paid, policy.discount, own) for arm, own in zip(item, kept)]
 
     assert min(check_loop(policy, arms, plan)) > 0.9
 
@@ -198,6 +203,7 @@ OPTIMISM = {
     "all": (UCWhittle.of(ALL_PAY, eta=0.01, scale=0.2, discount=0.8), ALL_PAY),
     "played": (UCWhittle(COST, "played", 0.01, 0.05, 0.8), PAID_IF_PLAYED),
     "window": (UCWhittle(COST, "played", 0.01, 0.05, 0.8, memory=Window(40)), PAID_IF_PLAYED),
+    "left": (UCWhittle.of(LEFT, eta=0.01, scale=0.2, discount=0.8), LEFT),
 }
 
 
@@ -209,10 +215,10 @@ def test_optimism_plays_as_its_loop(case):
 
     def plan(run, t, number, counts, price, shown):
         result = []
-        for mine, reward, cost in zip(counts, REWARD, COST, strict=True):
+        for mine, reward, cost, kept in zip(counts, REWARD, COST, KEPT if arms is LEFT else [None] * len(REWARD)):
             inputs = (mine, reward, len(REWARD), number, price + cost, policy.paid, *numbers)
-            rows = reference.optimistic_arm(*inputs)
-            arm = (rows, reward, cost, policy.paid, policy.discount)
+            rows = reference.optimistic_arm(*inputs, kept)
+            arm = (rows, reward, cost, policy.paid, policy.discount, kept)
             result.append(np.full(STATES, np.nan) if rows is None else reference.index_of_arm(*arm))
         return result
 
@@ -283,6 +289,8 @@ def test_who_may_not_play():
             (kind(), PAID_IF_PLAYED, f"{name}: assumes that all arms pay"),
             (kind(paid="none"), PAID_IF_PLAYED, "paid: 'none'"),
             (kind([0.1, 0.2]), ALL_PAY, "cost: shape"),
+            (kind(COST), LEFT, f"{name}: assumes that the state moved to pays; in .* the state left pays"),
+            (kind(COST, passive_reward=KEPT), ALL_PAY, "passive_reward: is not that of .*; make it with .*of"),
         ):
             with pytest.raises(ValueError, match=message):
                 check_policy(policy, arms)

@@ -105,19 +105,11 @@ def values_at(arms: KnownArms, price: float) -> np.ndarray:
     returns extreme ones, by which playing and not playing are often equally good where they are not.
     """
     table = np.empty(arms.earned.shape)
-    for alike in of_one_kind(arms):
+    for alike in arms.kinds:
         active, passive, earned, kept = (law[alike[0]] for law in arms.moves)
         best = decision_processes.optimal([passive, active], [kept + price, earned], reward_axes="action, state")
         table[alike] = best.bias + ROUNDS_AHEAD * best.gain
     return table
-
-
-def of_one_kind(arms: KnownArms) -> list[np.ndarray]:
-    """The numbers of the arms with the same laws and rewards, kind by kind."""
-    kinds: dict[bytes, list[int]] = {}
-    for k, laws in enumerate(zip(*arms.moves, strict=True)):
-        kinds.setdefault(b"".join(law.tobytes() for law in laws), []).append(k)
-    return [np.array(alike) for alike in kinds.values()]
 
 
 def _advantage(arms: KnownArms, price: float) -> np.ndarray:

@@ -14,6 +14,8 @@ from jaxbandit.indices.index_arguments import Paid, known_arms
 from jaxbandit.known_arms import KnownArms
 
 ROUNDING = 1e-8  # of the range of the rewards and the largest number compared; closer numbers count as equal
+TIED = 1e-11  # of the same: states whose indices are closer are taken for equal
+SPOILT = 1e-7  # of the numbers that are subtracted, a difference that is not trusted
 
 
 @described
@@ -65,7 +67,8 @@ def whittle(
 
     Source: Whittle 1988; the indices are found from the smallest up, as each joins the states where the arm is not
     played, and the arm is indexable if each such set is optimal for its subsidy (Nino-Mora 2007; Gast, Gaujal and Khun
-    2023).
+    2023). Where it is as good to play later, the long-run average does not say when to play, and the index is the least
+    subsidy for which it is optimal to wait; an index with a discount says it.
 
     >>> indices = whittle([[[0.5, 0.5], [0.4, 0.6]]], [[[0.8, 0.2], [0.2, 0.8]]], [0.0, 1.0], discount=0.9)
     >>> indices.index.round(6).tolist(), indices.indexable.tolist()
@@ -77,17 +80,19 @@ def whittle(
 def whittle_of(arms: KnownArms, discount: float | None = None) -> WhittleIndices:
     """`whittle` of known arms."""
     factor = None if discount is None else number("discount", discount, 0, 1, below=True)
-    indices = []
-    for arm, (active, passive, earned, kept) in enumerate(zip(*arms.moves, strict=True)):
+    table = np.full(arms.earned.shape, np.nan)
+    for alike in arms.kinds:
+        arm = alike[0]
+        active, passive, earned, kept = (law[arm] for law in arms.moves)
         if factor is None and len(classes := recurrent_classes(passive)) > 1:
             raise ValueError(f"passive: arm {arm} has several recurrent classes {classes}; give a discount below 1")
         try:
-            indices.append(of_arm(active, passive, earned, kept, factor))
+            index = of_arm(active, passive, earned, kept, factor)
         except np.linalg.LinAlgError as error:
             raise ValueError(f"discount: None, but arm {arm}, {error}; give a discount below 1") from None
-    indexable = np.array([index is not None for index in indices])
-    nothing = np.full(arms.earned.shape[1], np.nan)
-    return WhittleIndices(np.stack([nothing if index is None else index for index in indices]), indexable)
+        if index is not None:
+            table[alike] = index
+    return WhittleIndices(table, ~np.isnan(table[:, 0]))
 
 
 def of_arm(
@@ -104,39 +109,81 @@ def of_arm(
     states, lowest = len(earned), min(earned.min(), kept.min())
     earned, kept = earned - lowest, kept - lowest  # a constant added to all rewards changes no index
     most = max(earned.max(), kept.max())
+    change = active - passive if discount is None else discount * (active - passive)
     index, stopped, last = np.empty(states), np.zeros(states, bool), -np.inf
-    for _ in range(states):
+    equations = _Equations(active, discount)
+    while not stopped.all():
         # the value of not playing in `stopped` alone is linear in the subsidy: fixed + slope * subsidy
-        rows = np.where(stopped[:, None], passive, active)
-        fixed, slope = _values(rows, np.where(stopped, kept, earned), stopped.astype(float), discount)
-        change = active - passive if discount is None else discount * (active - passive)
-        gain = earned - kept + change @ fixed  # of one play in a state, less loss * subsidy
-        loss = 1 - change @ slope
+        fixed, slope = equations.solved(np.stack([np.where(stopped, kept, earned), stopped]))
+        gain = earned - kept + product(change, fixed)  # of one play in a state, less loss * subsidy
+        loss = 1 - product(change, slope)
         size = most + np.abs(gain).max()
         falls = ~stopped & (loss > ROUNDING)
         if not falls.any():
             return None
         worth = np.where(falls, gain / np.where(falls, loss, 1), np.inf)
-        chosen = int(np.argmin(worth))
-        subsidy = worth[chosen]
+        subsidy = worth.min()
         if subsidy < last - ROUNDING * size or (gain - subsidy * loss)[stopped].max(initial=-np.inf) > ROUNDING * size:
             return None
-        index[chosen], stopped[chosen], last = subsidy, True, max(last, subsidy)
+        # all that tie at once: not to play in one of them may hide that it is as good not to play in the others
+        tied = worth <= subsidy + TIED * size
+        index[tied], stopped[tied], last = worth[tied], True, max(last, subsidy)
+        if not stopped.all():
+            equations.replace(np.flatnonzero(tied), passive)
     return index
 
 
-def _values(
-    rows: np.ndarray, paid: np.ndarray, subsidised: np.ndarray, discount: float | None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Values [S] of the rewards and of the subsidies; without a discount relative values, 0 in state 0."""
-    both = np.stack([paid, subsidised], axis=1)
-    if discount is not None:
-        values = np.linalg.solve(np.eye(len(rows)) - discount * rows, both)
-    else:
-        if len(classes := recurrent_classes(rows)) > 1:
+def product(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """`right @ matrix.T` by one thread: those of BLAS wait for each other, for seconds where other programs run."""
+    return np.asarray(np.einsum("ij,...j->...i", matrix, right))
+
+
+class _Equations:
+    """The equations of the relative values of a chain whose rows are replaced one by one.
+
+    They have the value of state 0 taken off, which changes no index, and the average, or 1 - discount times that value,
+    as the unknown in its place: so no digits are lost where the discount is near 1. The inverse is updated by each row
+    (Sherman and Morrison 1950), so that a new row costs S^2 operations, not S^3, and each solution is corrected once by
+    what its equations leave over. Where rounding has spoilt the inverse it is made anew.
+    """
+
+    def __init__(self, rows: np.ndarray, discount: float | None) -> None:
+        self.rows, self.discount = rows.copy(), discount
+        self.system = self.coefficients(rows) + np.eye(len(rows)) * (np.arange(len(rows)) > 0)
+        self.invert()
+
+    def coefficients(self, rows: np.ndarray) -> np.ndarray:
+        """The coefficients of the equations of some states, by their rows, without the 1 of a state's own value."""
+        numbers = -rows if self.discount is None else -self.discount * rows
+        numbers[:, 0] = 1
+        return numbers
+
+    def invert(self) -> None:
+        """Compute the inverse from the rows; a chain that has no average is an error."""
+        if self.discount is None and len(classes := recurrent_classes(self.rows)) > 1:
             raise np.linalg.LinAlgError(f"played in some states only, has several recurrent classes {classes}")
-        system = np.eye(len(rows)) - rows
-        system[:, 0] = 1  # the unknown in place of the value of state 0 is the long-run average
-        values = np.linalg.solve(system, both)
-        values[0] = 0
-    return values[:, 0], values[:, 1]
+        self.inverse = np.linalg.inv(self.system)
+
+    def replace(self, states: np.ndarray, rows: np.ndarray) -> None:
+        """Let the chain leave these states by other rows, of [S, S]."""
+        changes = self.coefficients(rows[states]) - self.coefficients(self.rows[states])
+        self.rows[states] = rows[states]
+        self.system[states] += changes
+        for state, change in zip(states, changes, strict=True):
+            column = self.inverse[:, state].copy()
+            divisor = 1 + np.sum(change * column)  # 0 if the chain falls apart
+            if abs(divisor) < SPOILT * (1 + np.sum(np.abs(change * column))):
+                return self.invert()
+            self.inverse -= column[:, None] * (product(self.inverse.T, change) / divisor)
+
+    def solved(self, right: np.ndarray) -> np.ndarray:
+        """The relative values [C, S], 0 in state 0, for the right sides [C, S]."""
+        values = product(self.inverse, right)
+        left = right - product(self.system, values)
+        if np.abs(left).max() > SPOILT * (np.abs(values).max() + np.abs(right).max()):
+            self.invert()
+            values = product(self.inverse, right)
+            left = right - product(self.system, values)
+        values += product(self.inverse, left)
+        values[:, 0] = 0
+        return values

@@ -88,7 +88,8 @@ class BanditEnv(gymnasium.Env):  # type: ignore[misc]
         if self._cost is None:
             reward = float(feedback.rewards.sum())
         else:
-            more = (self._table - self._kept)[played, feedback.states] - self._cost[played]
+            paying = feedback.before if declares(self._arms).pays == "before" else feedback.states
+            more = (self._table - self._kept)[played, paying] - self._cost[played]
             reward = float(((stays - self._stays) * self._kept).sum() + more.sum())
             self._stays = stays
         info = {"arms": played, "states": feedback.states, "rewards": feedback.rewards}

@@ -115,12 +115,12 @@ def plays_of(result: Counts, label: str) -> np.ndarray:
 
 
 def kept_reward(result: Counts) -> np.ndarray:
-    """What the new state of an arm that is not played pays where all arms pay, [scenario, arm, state]."""
+    """What a state of an arm that is not played pays where all arms pay, [scenario, arm, state]."""
     return result.reward if result.passive_reward is None else result.passive_reward
 
 
 def gain_of_plays(result: Counts, cost: np.ndarray) -> np.ndarray:
-    """What a play that leads to a state pays more than the state itself, less its cost, [scenario, arm, state]."""
+    """What a state pays more if its arm is played, less the cost of a play, [scenario, arm, state]."""
     return result.reward - kept_reward(result) - cost[:, :, None]
 
 

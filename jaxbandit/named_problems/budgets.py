@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import product
 
 import numpy as np
 
@@ -75,6 +76,9 @@ NO_ATTRACTOR: list[tuple[Rows, Rows, Sequence[float]]] = [
     ),
 ]
 BELT = 8  # places of a conveyor
+RECOVERY = [(10.0, 0.2), (8.5, 0.4), (7.0, 0.6), (5.5, 0.8)]  # what an arm pays in the end, and how soon
+REST = 20  # rounds after which an arm counts as recovered
+ROUNDS, WORK, NEW_JOB, POWER, PENALTY = 12, 9, 0.7, 0.5, 0.2  # the longest deadline and job, and the source's numbers
 
 
 def in_turn(
@@ -167,6 +171,38 @@ def conveyor(arms: int = 10, *, observed: bool = True, initial_state: InitialSta
     return paid_when_left(active, passive, [0.0] * BELT, pays, arms, observed=observed, initial_state=initial_state)
 
 
+def recovering(arms: int = 4, *, initial_state: InitialState = "stationary") -> AllPayingArms:
+    """Arms that pay a (1 - exp(-b z)) for a play z rounds after the last one, of four kinds in turn, and else nothing.
+
+    State z - 1 is that of an arm whose last play was z rounds ago, or 20 rounds and more.
+    """
+    since, states = np.arange(1, REST + 1), np.eye(REST)
+    played, waiting = states[[0] * REST], states[np.minimum(since, REST - 1)]
+    pays = [most * (1 - np.exp(-rate * since)) for most, rate in (RECOVERY[k % len(RECOVERY)] for k in range(arms))]
+    rows = [played] * arms, pays, [waiting] * arms, initial_state
+    return restless(*rows, observed=True, paid="present", passive_reward=np.zeros(REST))
+
+
+def deadlines(arms: int = 4, *, initial_state: InitialState = "stationary") -> AllPayingArms:
+    """Places of a charging station, M of which have power: a car leaves after T rounds, and lacks B units of energy.
+
+    A play gives a unit to a car that lacks one, for 1 - 0.5; a car that leaves and lacks B costs 0.2 B^2. Then, or if a
+    place is empty, a new car comes with probability 0.7, with T from 1 to 12 and B from 1 to 9, all equally likely.
+    State 0 is that of an empty place, and 10 (T - 1) + B + 1 that of a place with such a car.
+    """
+    jobs = np.pad(np.full((ROUNDS, WORK), NEW_JOB / (ROUNDS * WORK)), ((0, 0), (1, 0)))
+    arrival = np.append(1 - NEW_JOB, jobs)
+    following, pays = np.zeros((2, len(arrival), len(arrival))), np.zeros((2, len(arrival)))  # by the action
+    following[:, 0] = arrival
+    for action, (rounds, lacking) in product((0, 1), product(range(1, ROUNDS + 1), range(WORK + 1))):
+        state = (WORK + 1) * (rounds - 1) + lacking + 1
+        units = min(action, lacking)
+        pays[action, state] = (1 - POWER) * units - (PENALTY * (lacking - units) ** 2 if rounds == 1 else 0)
+        following[action, state] = arrival if rounds == 1 else np.eye(len(arrival))[state - (WORK + 1) - units]
+    rows = [following[1]] * arms, pays[1], [following[0]] * arms, initial_state
+    return restless(*rows, observed=True, paid="present", passive_reward=pays[0])
+
+
 def problems() -> list[NamedProblem]:
     """All of them; `make` takes the number of `arms`."""
     indices = dict(zip((f"Whittle's index of state {s}" for s in range(4)), (-0.5, 0.5, 1.0, -1.0)))
@@ -247,5 +283,18 @@ def problems() -> list[NamedProblem]:
             "Hong, Xie, Chen and Wang 2023 (read in their later programs).",
             "Eight places to a reward, some ten rounds each: who looks less far ahead never gets there.",
             plays=5,
+        ),
+        NamedProblem(
+            "recovering",
+            recovering,
+            "Nakhleh and others 2021 (read in their programs), after Pike-Burke and Grunewalder 2019.",
+            "An arm pays more the longer it has rested: a play pays for the state that it ends.",
+        ),
+        NamedProblem(
+            "deadlines",
+            deadlines,
+            "Nakhleh and others 2021 (read in their programs), after Yu, Xu and Tong 2018.",
+            "Cars that leave at their deadlines, charged or not: 121 states, in some of which a play pays.",
+            {"Whittle's index of 3 rounds and 5 units left, discount 0.99": 1.4801},
         ),
     ]

@@ -25,7 +25,7 @@ class Result:
 
     scenarios: tuple[str, ...]
     times: np.ndarray  # [T] int64, recorded rounds
-    visits: dict[str, np.ndarray]  # label to int32 [scenario, variant, run, time, arm, state], the state moved to
+    visits: dict[str, np.ndarray]  # label to int32 [scenario, variant, run, time, arm, state], the state that pays
     means: np.ndarray  # [scenario, arm] float64
     reward: np.ndarray  # [scenario, arm, state] float64; no state where rewards have no finite table
     horizon: int  # rounds asked for

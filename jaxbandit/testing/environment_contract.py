@@ -127,11 +127,12 @@ def _check_step(name: str, environment: Environment, key: Array, arms: int, stat
 
 
 def _check_stays(name: str, environment: Any, key: Array, arms: int, states: int) -> None:
-    """Check that every round adds one stay of every arm, and that of a played arm in the state that it shows."""
+    """Check that every round adds one stay of every arm, and that of a played arm in the state that pays."""
     require(
         not members.lacks(environment, "cost") and np.shape(environment.cost) == (arms,),
         f"{name}.cost: all arms pay, so the environment needs what a play costs, [K]",
     )
+    paying = "before" if declares(environment).pays == "before" else "states"
     records = members.records(environment)
     require(records is not None, f'{name}: has no records, and all arms pay; it needs to record "stays"')
 
@@ -156,6 +157,6 @@ def _check_stays(name: str, environment: Any, key: Array, arms: int, states: int
         f'{name}.records: "stays" do not grow by one for each arm in each round',
     )
     require(
-        bool((added[np.arange(ROUNDS), feedback.arms[:, 0], feedback.states[:, 0]] == 1).all()),
-        f'{name}.records: "stays" do not count an arm that is played in the state that it shows',
+        bool((added[np.arange(ROUNDS), feedback.arms[:, 0], getattr(feedback, paying)[:, 0]] == 1).all()),
+        f'{name}.records: "stays" do not count an arm that is played in the state that pays',
     )

@@ -75,7 +75,7 @@ class DecisionProcess:
         """The laws and rewards that a planner needs; an action that is not taken moves nothing and pays nothing."""
         rows, reward, initial = (np.asarray(law, float) for law in (self.transition, self.reward, self.initial))
         stay = np.broadcast_to(np.eye(len(initial)), rows.shape)
-        return KnownArms(rows, stay, reward, np.zeros_like(reward), reward, initial, steps=self.steps)
+        return KnownArms(rows, stay, reward, np.zeros_like(reward), reward, initial, steps=self.steps, pays="before")
 
     def comparator(self, plays: int) -> float:
         """The largest long-run reward a round (the gain); with episodes, 1/H of the best expected reward of one.

@@ -10,7 +10,7 @@ import numpy as np
 from jax import Array
 
 from jaxbandit import decision_processes, indices
-from jaxbandit.base import Declares, Feedback, Task, pytree
+from jaxbandit.base import Declares, Feedback, Task, pytree, static
 from jaxbandit.environments.restless_bandits.joint_arms import joint
 from jaxbandit.environments.restless_bandits.restless_arms import RestlessArms, RestlessState
 from jaxbandit.indices.relaxed import relaxation_of
@@ -21,10 +21,10 @@ DIGITS = 12  # of the comparator: those in which one version of a solver agrees 
 
 
 class AllPayingState(NamedTuple):
-    """The states of the arms of one run, and how often each was left."""
+    """The states of the arms of one run, and how often each of them paid."""
 
     arms: RestlessState
-    stays: Array  # [K, S] int32, the number of rounds after which each arm was in each state
+    stays: Array  # [K, S] int32, the number of rounds for which each state of each arm was the one that pays
 
 
 @pytree
@@ -32,31 +32,34 @@ class AllPayingArms:
     """Restless arms that pay for their states whether they are played or not; a play changes how an arm moves.
 
     In every round arm k moves from s to s' ~ transition[k, s, .] if it is played, else by passive[k, s, .], and pays
-    reward[k, s']; a play costs cost[k]. With a `passive_reward` an arm that is not played pays passive_reward[k, s']
-    instead. So M plays a round are a budget, to be spent on the arms whose states gain most by it. The number of rounds
-    after which each arm was in each state is recorded as "stays" [K, S]; with the counts of plays it gives the reward
-    collected exactly. A recorded round of a run therefore takes 8 K S bytes, not 4 K S.
+    reward[k, s'], or reward[k, s] if `left_pays`; a play costs cost[k]. With a `passive_reward` an arm that is
+    not played pays passive_reward[k, s'] or passive_reward[k, s] instead. So M plays a round are a budget, to be spent
+    on the arms whose states gain most by it. The number of rounds for which each state of each arm was the one that
+    pays is recorded as "stays" [K, S]; with the counts of plays it gives the reward collected exactly. A recorded round
+    of a run therefore takes 8 K S bytes, not 4 K S.
 
-    The player sees the states of the arms it plays, or of all arms with `observed`. `Feedback.rewards` are the rewards
-    of the arms played.
+    The player sees the states of the arms it plays, or of all arms with `observed`; if the state left pays, a play
+    shows that state, too, in `Feedback.before`. `Feedback.rewards` are the rewards of the arms played.
 
     Regret is measured against the gain of the best policy for all arms together if they have at most 1,024 joint states
     (and 2^23 joint transition probabilities), else against `indices.relaxation`, which no policy exceeds. Tables and
     plots name it; both are for a player who sees all states.
 
-    Build it with `restless(.., paid="all")`, which checks its arguments.
+    Build it with `restless(.., paid="all")` or `restless(.., paid="present")`, which check their arguments.
 
-    Fields: `arms`, from which all draws come, `cost` [K], and `passive_reward` [K, S], None for `reward`.
+    Fields: `arms`, from which all draws come, `cost` [K], `passive_reward` [K, S], None for `reward`, and `left_pays`,
+    whether the state left pays, not the one moved to.
     """
 
     arms: RestlessArms
     cost: np.ndarray | Array
     passive_reward: np.ndarray | Array | None = None
+    left_pays: bool = static(False)
 
     @property
     def declares(self) -> Declares:
-        """The declaration of the arms, except that all arms pay."""
-        return self.arms.declares._replace(paid="all")
+        """The declaration of the arms, except that all arms pay, and for which state."""
+        return self.arms.declares._replace(paid="all", pays="before" if self.left_pays else "after")
 
     @property
     def observed(self) -> bool:
@@ -90,7 +93,8 @@ class AllPayingArms:
     def known(self) -> KnownArms:
         """The laws and rewards that a planner needs."""
         laws = self.transition, self.passive, self.reward, self.initial
-        return KnownArms.of(*laws, cost=self.cost, paid="all", passive_reward=self.passive_reward)
+        which = self.declares
+        return KnownArms.of(*laws, cost=self.cost, paid=which.paid, passive_reward=self.passive_reward, pays=which.pays)
 
     def numbers(self) -> dict[str, float]:
         """Numbers for the result: what the states in which arms start pay a round, all arms together, without plays."""
@@ -145,11 +149,16 @@ class AllPayingArms:
     def step(self, key: Array, state: AllPayingState, arms: Array, t: Array) -> tuple[AllPayingState, Feedback]:
         """Play `arms` [M] int32, distinct, in round `t`; return the new state and what the player sees."""
         following, feedback = self.arms.step(key, state.arms, arms, t)
-        here = jnp.arange(self.reward.shape[1], dtype=jnp.int32)[None] == following.states[:, None]
+        paying = following.states
+        if self.left_pays:
+            paying = state.arms.states
+            left = paying[arms]
+            feedback = feedback._replace(before=left, rewards=jnp.asarray(self.reward, float)[arms, left])
+        here = jnp.arange(self.reward.shape[1], dtype=jnp.int32)[None] == paying[:, None]
         return AllPayingState(following, state.stays + here.astype(jnp.int32)), feedback
 
     def records(self, state: AllPayingState) -> dict[str, Array]:
-        """The number of rounds after which each arm was in each state."""
+        """The number of rounds for which each state of each arm was the one that pays."""
         return {"stays": state.stays}
 
     def _check_plays(self, plays: int) -> None:

@@ -10,18 +10,21 @@ from numpy.typing import ArrayLike
 
 from jaxbandit import chains
 from jaxbandit.arguments import choice, excerpt, finite, truth
-from jaxbandit.base import Paid
 from jaxbandit.environments.rested.markov_arms import (
+    MOST_STATES,
     InitialState,
     MarkovArms,
     initial_thresholds,
-    markov,
+    of_matrices,
     of_states,
     recurrent,
 )
 from jaxbandit.environments.restless_bandits.all_paying_arms import AllPayingArms
 from jaxbandit.environments.restless_bandits.restless_arms import RestlessArms
 from jaxbandit.probabilities import stochastic
+
+Paying = Literal["played", "all", "present"]
+MOST_THAT_ALL_PAY = 512  # states of arms for planners, which take more than policies that learn
 
 
 @overload
@@ -44,7 +47,7 @@ def restless(
     initial_state: InitialState | None = None,
     *,
     observed: bool = False,
-    paid: Literal["all"],
+    paid: Literal["all", "present"],
     cost: ArrayLike = 0.0,
     passive_reward: ArrayLike | None = None,
 ) -> AllPayingArms: ...
@@ -57,30 +60,33 @@ def restless(
     initial_state: InitialState | None = None,
     *,
     observed: bool = False,
-    paid: Paid = "played",
+    paid: Paying = "played",
     cost: ArrayLike = 0.0,
     passive_reward: ArrayLike | None = None,
 ) -> RestlessArms | AllPayingArms:
     """Restless arms from their active and passive transition laws.
 
     Args:
-      transition: [K, S, S], row-stochastic, K >= 2, S from 2 to 64; every arm with a single recurrent class.
-      reward: [S] or [K, S], what the state moved to pays; not all equal, those of `passive_reward` included.
+      transition: [K, S, S], row-stochastic, K >= 2, S from 2 to 64, or to 512 if all arms pay; every arm with a single
+        recurrent class.
+      reward: [S] or [K, S], what the state moved to pays, or with paid="present" the state left; not all equal, those
+        of `passive_reward` included.
       passive: [K, S, S], row-stochastic, of an arm that is not played; None for the same law as when played, which is
-        an error with paid="all". It may be reducible: the identity gives arms that wait.
+        an error if all arms pay. It may be reducible: the identity gives arms that wait.
       initial_state: every arm's state before the first round: "stationary" (drawn from the stationary law of
         `transition`, by the run's key), "passive" (from that of `passive`, as if no arm had ever been played), an
         integer, [K] integers or a law [K, S]. None for "passive" if all arms pay and each has one such law, else for
         "stationary". The player sees it, as the state last shown.
       observed: whether the player sees the states of all arms after every round (`Feedback.shown`), not only of those
         it played. An index policy on states needs them.
-      paid: "played", the arms that are played pay, as in the bandits of statistics; or "all", every arm pays for its
-        state in every round, played or not, as in those of operations research (`AllPayingArms`). The new state
-        pays; the long-run averages equal those of the literature, where the present state pays.
-      cost: with paid="all" what a play costs, one number or [K].
-      passive_reward: with paid="all", [S] or [K, S], what the state moved to pays in a round in which the arm is not
-        played; None for `reward`. If a source pays R(s, a) for the present state and the action, only the averages
-        sum over s' of P_a(s, s') reward_a(s') are comparable.
+      paid: "played", the arms that are played pay, as in the bandits of statistics; "all", every arm pays in every
+        round, played or not, as in those of operations research (`AllPayingArms`), and the state moved to pays; or
+        "present", every arm pays in every round, for the state that it leaves and the action, R(s, a): `reward` is
+        R(s, 1), `passive_reward` R(s, 0). Plays are then counted by the state left, which they show, too. For rewards
+        that do not depend on the action "all" and "present" have the same long-run averages.
+      cost: if all arms pay what a play costs, one number or [K].
+      passive_reward: if all arms pay, [S] or [K, S], what a state pays in a round in which its arm is not played; None
+        for `reward`.
 
     Raises:
       ValueError: the argument and what is wrong with it.
@@ -94,17 +100,18 @@ def restless(
     >>> bool(feedback.states[0] == after.states[1]), bool(after.shown[0] == state.shown[0])
     (True, True)
     """
-    choice("paid", paid, get_args(Paid))
+    choice("paid", paid, get_args(Paying))
     never_played = isinstance(initial_state, str) and initial_state == "passive"
     if_unique = initial_state is None and paid != "played"
     if never_played or initial_state is None:
         initial_state = "stationary"
+    moves = recurrent(transition, MOST_STATES if paid == "played" else MOST_THAT_ALL_PAY)
     if passive_reward is None:
-        active = markov(transition, reward, initial_state=initial_state)
+        active = of_matrices(moves, reward, initial_state)
     elif paid == "played":
         raise ValueError('passive_reward: with paid="played" an arm that is not played pays nothing; give paid="all"')
     else:
-        active, passive_reward = _paid_by_action(transition, reward, passive_reward, initial_state)
+        active, passive_reward = _paid_by_action(moves, reward, passive_reward, initial_state)
     rows = None
     if passive is not None:
         rows = finite("passive", passive)
@@ -136,16 +143,16 @@ def restless(
             raise ValueError(f'cost: {excerpt(cost)} with paid="played"; give paid="all", or lower the rewards by it')
         return arms
     if rows is None:
-        raise ValueError('passive: missing with paid="all", so that a play would change nothing; give it, too')
-    return AllPayingArms(arms, np.broadcast_to(costs, (count,)).copy(), passive_reward)
+        raise ValueError(f'passive: missing with paid="{paid}", so that a play would change nothing; give it, too')
+    every = np.broadcast_to(costs, (count,)).copy()
+    return AllPayingArms(arms, every, passive_reward, left_pays=paid == "present")
 
 
 def _paid_by_action(
-    transition: ArrayLike, reward: ArrayLike, passive_reward: ArrayLike, initial_state: InitialState
+    rows: np.ndarray, reward: ArrayLike, passive_reward: ArrayLike, initial_state: InitialState
 ) -> tuple[MarkovArms, np.ndarray]:
     """Arms that pay `reward` if they are played, and what they pay if not, [K, S]; one of the two may be constant."""
-    rows = recurrent(transition)
     tables = {"reward": reward, "passive_reward": passive_reward}
     played, waiting = (of_states(name, table, *rows.shape[:2]) for name, table in tables.items())
-    arms = markov(rows, max(played, waiting, key=np.ptp), initial_state=initial_state)
+    arms = of_matrices(rows, max(played, waiting, key=np.ptp), initial_state)
     return dataclasses.replace(arms, reward=played), waiting

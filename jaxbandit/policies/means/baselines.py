@@ -59,7 +59,7 @@ class Oracle:
     means: ArrayLike = per_arm()
 
     def validate(self, task: Task) -> None:
-        checks.suits(self, task, rewards=ANY_REWARD)
+        checks.suits(self, task, rewards=ANY_REWARD, left_may_pay=True)
         shape = finite("means", self.means).shape
         if shape != task.reward.shape[:1]:
             raise ValueError(f"means: shape {shape} is not one number per arm, ({len(task.reward)},)")

@@ -62,7 +62,7 @@ class GradientBandit:
     learning_rate: ArrayLike | None = None
 
     def validate(self, task: Task) -> None:
-        checks.suits(self, task, rewards=ANY_REWARD)
+        checks.suits(self, task, rewards=ANY_REWARD, left_may_pay=True)
         if self.learning_rate is not None:
             checks.number(self, "learning_rate", 0)
         if self.learning_rate is not None and _is_ready(self.optimiser):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 
 from jaxbandit import arguments, members
 from jaxbandit.arguments import LARGEST, LARGEST_INTEGER, as_floats
-from jaxbandit.base import Paid, Problem, Range, Task
+from jaxbandit.base import Paid, Pays, Problem, Range, Task
 from jaxbandit.members import declares
 from jaxbandit.probabilities import stochastic
 
@@ -40,14 +40,28 @@ def truth(policy: Any, name: str) -> None:
     arguments.truth(name, getattr(policy, name))
 
 
-def suits(policy: Any, task: Task, problems: Sequence[Problem] = ARMS, rewards: Range | None = None) -> None:
+def suits(
+    policy: Any,
+    task: Task,
+    problems: Sequence[Problem] = ARMS,
+    rewards: Range | None = None,
+    *,
+    left_may_pay: bool = False,
+) -> None:
     """Raise ValueError unless the policy is for the task.
 
     Args:
       problems: those that the policy plays; by default all but decision processes.
       rewards: the interval in which rewards must lie where they have no finite table; None if the policy needs a table.
+      left_may_pay: whether the policy plays restless arms that pay for the state that they leave; most judge an arm by
+        what the states are worth to which its plays led.
     """
     name, declared = type(policy).__name__, declares(task.environment).problem
+    if declared in RESTLESS and declares(task.environment).pays == "before" and not left_may_pay:
+        raise ValueError(
+            f"{name} is for arms that pay for the state moved to, and those of {task.name} pay for the state left "
+            '(paid="present"); play Whittle.of, LPPriority.of, Myopic.of, PosteriorWhittle.of or UCWhittle.of of them'
+        )
     if declared not in problems:
         if tuple(problems) == PROCESSES:
             raise ValueError(f"{name} is for decision processes; {task.name} has {declared} arms")
@@ -77,12 +91,18 @@ def suits(policy: Any, task: Task, problems: Sequence[Problem] = ARMS, rewards: 
         )
 
 
-def paid_to(policy: Any, task: Task, which: Paid) -> None:
-    """Raise ValueError unless the arms that pay, all or those played, are the ones that the policy assumes."""
-    arguments.choice("paid", which, get_args(Paid))
-    if (paying := declares(task.environment).paid) != which:
-        kinds = {"played": "the arms that are played pay", "all": "all arms pay, played or not"}
-        raise ValueError(f"{type(policy).__name__}: assumes that {kinds[which]}; in {task.name} {kinds[paying]}")
+def paid_to(policy: Any, task: Task, which: Paid, pays: Pays = "after") -> None:
+    """Raise ValueError unless the arms and states that pay are those that the policy assumes."""
+    declared = declares(task.environment)
+    of_arms = {"played": "the arms that are played pay", "all": "all arms pay, played or not"}
+    of_states = {"after": "the state moved to pays", "before": "the state left pays"}
+    for name, assumed, actual, kinds in (
+        ("paid", which, declared.paid, of_arms),
+        ("pays", pays, declared.pays, of_states),
+    ):
+        arguments.choice(name, assumed, tuple(kinds))
+        if assumed != actual:
+            raise ValueError(f"{type(policy).__name__}: assumes that {kinds[assumed]}; in {task.name} {kinds[actual]}")
 
 
 def paid_alike(policy: Any, task: Task) -> None:

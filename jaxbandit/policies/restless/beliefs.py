@@ -11,7 +11,7 @@ from jax import Array
 from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import as_floats
-from jaxbandit.base import Feedback, Paid, Task, per_arm, pytree, static, total
+from jaxbandit.base import Feedback, Paid, Pays, Task, per_arm, pytree, static, total
 from jaxbandit.feedback import check_feedback
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.knowledge import check_made_for, laws_of, made_for
@@ -32,9 +32,9 @@ class Myopic:
     b [S] is the distribution of the arm's state after the last round, P its `transition`, r the rewards of states.
     After a round the belief of a played arm is the state it showed; the beliefs of other arms move by `passive`, if
     given, or else by `transition`. If all arms are observed, each belief is the state shown. If all arms pay, played or
-    not, the score is the gain of a play, b P r - b P0 r0 - cost, P0 the `passive` law and r0 the `passive_reward`.
-    For identical arms with two states, the second of which pays more, and p11 >= p01, the policy maximises the
-    expected reward of any number of rounds.
+    not, the score is the gain of a play, b P r - b P0 r0 - cost, P0 the `passive` law and r0 the `passive_reward`; if
+    the state left pays, it is b r - b r0 - cost. For identical arms with two states, the second of which pays more, and
+    p11 >= p01, the policy maximises the expected reward of any number of rounds.
 
     Args:
       transition: [K, S, S], the arms' laws when played.
@@ -43,6 +43,7 @@ class Myopic:
       paid: "played" (default), or "all" if arms that are not played pay, too.
       cost: the cost of a play with paid="all", a number or [K].
       passive_reward: [K, S], rewards of states with paid="all" for arms that are not played; None for the same.
+      pays: the state that pays with paid="all": "after" (default), the one moved to, or "before", the one left.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for fields that are not laws of this number of arms; from
@@ -62,18 +63,19 @@ class Myopic:
     paid: Paid = static("played")
     cost: ArrayLike = per_arm(0.0)
     passive_reward: ArrayLike | None = per_arm(None)
+    pays: Pays = static("after")
 
     @classmethod
     def of(cls, environment: Any) -> Myopic:
         """The policy that knows this environment, one of `environments.restless`."""
         arms = laws_of("environment", environment, "one of environments.restless", checks.RESTLESS)
         passive = None if arms.uncontrolled else arms.passive
-        policy = cls(arms.transition, arms.initial, passive, arms.paid, arms.cost, arms.passive_reward)
+        policy = cls(arms.transition, arms.initial, passive, arms.paid, arms.cost, arms.passive_reward, arms.pays)
         return made_for(policy, arms, "reward")
 
     def validate(self, task: Task) -> None:
-        checks.suits(self, task, checks.RESTLESS)
-        checks.paid_to(self, task, self.paid)
+        checks.suits(self, task, checks.RESTLESS, left_may_pay=True)
+        checks.paid_to(self, task, self.paid, self.pays)
         arms, states = task.reward.shape
         checks.of_arms(self, "cost", arms)
         checks.laws(self, "transition", (arms, states, states))
@@ -90,10 +92,11 @@ class Myopic:
         return Beliefs(jnp.asarray(self.initial, float), jnp.asarray(reward, float))
 
     def scores(self, key: Array, state: Beliefs, t: Array) -> tuple[Array, Beliefs]:
-        scores = total(predicted(state.beliefs, self.transition) * state.reward)
+        left_pays = self.pays == "before"
+        scores = total((state.beliefs if left_pays else predicted(state.beliefs, self.transition)) * state.reward)
         if self.paid == "all":
             keeps = state.reward if self.passive_reward is None else jnp.asarray(self.passive_reward, float)
-            kept = total(predicted(state.beliefs, self._passive) * keeps)
+            kept = total((state.beliefs if left_pays else predicted(state.beliefs, self._passive)) * keeps)
             scores = scores - kept - jnp.asarray(self.cost, float)
         return scores, state
 

@@ -90,7 +90,7 @@ class FollowVirtualAdvice:
         return made_for(policy, plans.laws, "initial")
 
     def validate(self, task: Task) -> None:
-        checks.suits(self, task, ("observed",))
+        checks.suits(self, task, ("observed",), left_may_pay=True)
         checks.plays(self, task)
         arms, states = task.reward.shape
         checks.laws(self, "shares", (arms, states))

@@ -94,7 +94,7 @@ class LPUpdate:
         return made_for(policy, plans.laws)
 
     def validate(self, task: Task) -> None:
-        checks.suits(self, task, ("observed",))
+        checks.suits(self, task, ("observed",), left_may_pay=True)
         checks.plays(self, task, needed=True)
         check_made_for(self, task)
         integer("steps", self.steps, 1, MOST_STEPS)

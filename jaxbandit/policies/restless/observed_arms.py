@@ -11,8 +11,9 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.arguments import excerpt, has
-from jaxbandit.base import Feedback, Paid, Task, total
+from jaxbandit import members
+from jaxbandit.arguments import as_floats, excerpt, has
+from jaxbandit.base import Feedback, Paid, Pays, Task, total
 from jaxbandit.fast import computed_once, look_up_each
 from jaxbandit.feedback import check_feedback
 from jaxbandit.members import declares
@@ -70,13 +71,13 @@ class ObservedMoves(NamedTuple):
         unseen = total(indices) / indices.shape[1]
         return look_up_each(jnp.concatenate([indices, unseen[:, None]], axis=1), self.here)
 
-    def indices(self, rows: Array, cost: ArrayLike, which: Paid, discount: ArrayLike | None) -> Array:
+    def indices(self, rows: Array, cost: ArrayLike, paid: Array, pays: Pays, discount: ArrayLike | None) -> Array:
         """Whittle indices [K, S] of arms that move by the rows [K, 2, S, S], minus the cost of a play.
 
         Args:
-          which: the arms that pay, "played" or "all".
+          paid: [K, 2, S], of `paying`.
         """
-        kept, earned = jnp.moveaxis(total(rows * paying(self.reward, which)[:, :, None]), 1, 0)
+        kept, earned = jnp.moveaxis(total(rows * paid[:, :, None]) if pays == "after" else paid, 1, 0)
         price = jnp.broadcast_to(jnp.asarray(cost, float), self.here.shape)
         return whittle(rows[:, 1], rows[:, 0], earned, kept, discount) - price[:, None]
 
@@ -113,14 +114,16 @@ def played(feedback: Feedback, reward: Array) -> Array:
     return (feedback.arms[:, None] == jnp.arange(len(reward), dtype=jnp.int32)[None]).any(axis=0)
 
 
-def paying(reward: Array, which: Paid) -> Array:
-    """The reward of each new state of each arm without and with a play, [K, 2, S].
+def paying(reward: Array, which: Paid, passive_reward: ArrayLike | None = None) -> Array:
+    """The reward of each state of each arm without and with a play, [K, 2, S].
 
     Args:
       reward: [K, S], reward of each state.
       which: the arms that pay, "played" or "all".
+      passive_reward: [K, S], of an arm that is not played, if all pay; None for `reward`.
     """
-    return jnp.stack([reward if which == "all" else jnp.zeros_like(reward), reward], axis=1)
+    kept = reward if passive_reward is None else jnp.asarray(passive_reward, reward.dtype)
+    return jnp.stack([kept if which == "all" else jnp.zeros_like(reward), reward], axis=1)
 
 
 def episode(t: ArrayLike, memory: Forgets | None = None) -> tuple[Array, Array]:
@@ -165,28 +168,33 @@ def planned(begins: Array, plan: Callable[..., Array], known: tuple[Any, ...], b
 
 
 def costs_of(policy: type, arms: Any, fields: dict[str, Any]) -> dict[str, Any]:
-    """All fields of a policy that knows `cost` and `paid` of the arms, but not their chains.
+    """All fields of a policy that knows what the arms cost and which of them and of their states pay, not their chains.
 
     Args:
       fields: the policy's other fields, by name.
 
     Raises:
-      ValueError: `arms` are not restless, or `cost` or `paid` is among the fields.
+      ValueError: `arms` are not restless, or one of the fields is known of them.
     """
-    if taken := sorted({"cost", "paid"} & set(fields)):
+    if taken := sorted({"cost", "paid", "passive_reward", "pays"} & set(fields)):
         raise ValueError(f"{taken[0]}: taken from the arms; leave it out, or call {policy.__name__}({taken[0]}=..)")
     what = "an environment of restless arms"
     has("arms", arms, what, "step")
     check_problem("arms", arms, what, checks.RESTLESS)
-    paid = declares(arms).paid
-    return {"cost": np.asarray(arms.cost) if paid == "all" else 0.0, "paid": paid}
+    paid, kept = declares(arms).paid, members.passive_reward(arms)
+    known = {"cost": np.asarray(arms.cost) if paid == "all" else 0.0, "paid": paid, "pays": declares(arms).pays}
+    return known | ({} if kept is None else {"passive_reward": np.asarray(kept)})
 
 
 def check_task(policy: Any, task: Task) -> None:
-    """Raise ValueError unless the arms are restless and observed, with the policy's `cost` and `paid`."""
-    checks.suits(policy, task, ("observed",))
-    checks.paid_to(policy, task, policy.paid)
-    checks.paid_alike(policy, task)
+    """Raise ValueError unless the arms are restless and observed, and pay and cost what the policy knows."""
+    checks.suits(policy, task, ("observed",), left_may_pay=True)
+    checks.paid_to(policy, task, policy.paid, policy.pays)
+    kept = members.passive_reward(task.environment)
+    if policy.passive_reward is None:
+        checks.paid_alike(policy, task)
+    elif kept is None or not np.array_equal(as_floats("passive_reward", policy.passive_reward), kept):
+        raise ValueError(f"passive_reward: is not that of {task.name}; make it with {type(policy).__name__}.of(arms)")
     name, (arms, states) = type(policy).__name__, task.reward.shape
     if states > MOST_STATES:
         raise ValueError(f"{name} is for arms of up to {MOST_STATES} states, and those of {task.name} have {states}")

@@ -10,7 +10,7 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from jaxbandit.arguments import excerpt, finite
-from jaxbandit.base import Feedback, Paid, Task, per_arm, pytree, static
+from jaxbandit.base import Feedback, Paid, Pays, Task, per_arm, pytree, static
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.forgetting import Discounted, Window
 from jaxbandit.policies.parts.memory import positive
@@ -23,6 +23,7 @@ from jaxbandit.policies.restless.observed_arms import (
     episode,
     moves_of,
     nothing_seen,
+    paying,
     planned,
     played,
     shown_by_all,
@@ -35,18 +36,18 @@ class PaidRewards(NamedTuple):
     """What plays paid in each state of each arm.
 
     Fields:
-      number: [K, S] int32, plays that led to the state.
+      number: [K, S] int32, plays for which the state paid.
       mean: [K, S], of their rewards.
     """
 
     number: Array
     mean: Array
 
-    def after(self, feedback: Feedback) -> PaidRewards:
-        """The rewards after a round."""
+    def after(self, feedback: Feedback, states_that_pay: Array) -> PaidRewards:
+        """The rewards after a round in which these states [K] paid, of the arms played; S for one that is not known."""
         arms, states = self.mean.shape
         rewards = jnp.zeros(arms, self.mean.dtype).at[feedback.arms].set(feedback.rewards)
-        here = shown_by_all(feedback)[:, None] == jnp.arange(states, dtype=jnp.int32)[None]
+        here = states_that_pay[:, None] == jnp.arange(states, dtype=jnp.int32)[None]
         new = here & played(feedback, self.mean)[:, None]
         number = self.number + new
         return PaidRewards(number, self.mean + jnp.where(new, (rewards[:, None] - self.mean) / positive(number), 0))
@@ -81,8 +82,8 @@ class PosteriorWhittle:
 
     With a memory, only the moves that it keeps are counted, and no episode is longer than a tenth of its rounds: so the
     policy follows arms whose laws change. With `unknown_rewards` the policy learns what states pay, too: in every
-    episode the reward of a state is a draw from the uniform law between these two numbers until a play of the arm led
-    to that state, and from then on the mean of what such plays paid, which is exact where a state pays a fixed reward.
+    episode the reward of a state is a draw from the uniform law between these two numbers until it paid in a play of
+    the arm, and from then on the mean of what such plays paid, which is exact where a state pays a fixed reward.
 
     Args:
       cost: of a play, a number or [K], in the environment's order of arms, and as there if all arms pay; it is
@@ -94,6 +95,8 @@ class PosteriorWhittle:
       discount: from 0 to below 1; None for the long-run average.
       memory: None, or `Discounted` or `Window`.
       unknown_rewards: None, if the rewards of states are known; or the least and the largest possible reward.
+      pays: the state that pays, "after" for the one moved to or "before" for the one left.
+      passive_reward: [K, S], what states pay if all arms pay and theirs is not played; None for the same as if it is.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a field out of range or not as in the environment, arms that
@@ -114,6 +117,8 @@ class PosteriorWhittle:
     discount: ArrayLike | None = None
     memory: Discounted | Window | None = None
     unknown_rewards: tuple[float, float] | None = static(None)
+    pays: Pays = static("after")
+    passive_reward: ArrayLike | None = per_arm(None)
 
     @classmethod
     def of(cls, arms: Any, **fields: Any) -> PosteriorWhittle:
@@ -121,7 +126,7 @@ class PosteriorWhittle:
 
         Args:
           arms: an environment of restless arms.
-          fields: the policy's other fields, by name; `cost` and `paid` are those of the arms.
+          fields: the policy's other fields, by name; what is known of costs and payment is taken from the arms.
 
         Raises:
           ValueError: the argument and what is wrong with it.
@@ -161,14 +166,18 @@ class PosteriorWhittle:
         return moves.scores(indices), state._replace(indices=indices)
 
     def update(self, state: Sampled, feedback: Feedback) -> Sampled:
-        paid = None if state.paid is None else state.paid.after(feedback)
+        paid = state.paid
+        if paid is not None:
+            paying_now = shown_by_all(feedback) if self.pays == "after" else moves_of(state.seen).here
+            paid = paid.after(feedback, paying_now)
         return state._replace(seen=state.seen.counted(feedback), paid=paid)
 
     def plan(self, seen: ObservedMoves, words: Array, paid: PaidRewards | None = None) -> Array:
         """The indices [K, S] of arms drawn from the posterior, by the data [2] uint32 of a random key."""
         if self.unknown_rewards is not None and paid is not None:
             seen = seen._replace(reward=self.rewards(paid, words))
-        return seen.indices(self.draw(seen, words), self.cost, self.paid, self.discount)
+        amounts = paying(seen.reward, self.paid, self.passive_reward)
+        return seen.indices(self.draw(seen, words), self.cost, amounts, self.pays, self.discount)
 
     def rewards(self, paid: PaidRewards, words: Array) -> Array:
         """What states pay, [K, S]: the mean of what was paid, or a draw where no play has shown it."""

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from jaxbandit.arguments import integer
-from jaxbandit.indices.relaxed import of_one_kind, relaxation_of, values_at
+from jaxbandit.indices.relaxed import relaxation_of, values_at
 from jaxbandit.known_arms import KnownArms
 from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.knowledge import laws_of
@@ -43,7 +43,7 @@ def single_arm_plans(arms: Any, plays: int) -> SingleArmPlans:
     """
     laws = laws_of("arms", arms, "one of environments.restless", checks.RESTLESS)
     relaxed = relaxation_of(laws, integer("plays", plays, 1, len(laws.earned) - 1))
-    occupation, kinds = relaxed.occupation.copy(), of_one_kind(laws)
+    occupation, kinds = relaxed.occupation.copy(), laws.kinds
     for alike in kinds:
         occupation[alike] = relaxed.occupation[alike].mean(axis=0)
     shares = occupation.sum(axis=-1)

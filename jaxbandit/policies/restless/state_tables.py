@@ -57,7 +57,7 @@ class StateTable:
     unseen: ArrayLike | None = per_arm(None)
 
     def validate(self, task: Task) -> None:
-        checks.suits(self, task, self.problems)
+        checks.suits(self, task, self.problems, left_may_pay=True)
         for name, shape in (("indices", task.reward.shape), ("unseen", task.reward.shape[:1])):
             if getattr(self, name) is None and name == "unseen":
                 continue

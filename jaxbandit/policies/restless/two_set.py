@@ -16,6 +16,7 @@ from jaxbandit.policies.parts.knowledge import check_made_for, made_for
 from jaxbandit.policies.restless.single_arm_plans import HARDLY, single_arm_plans
 from jaxbandit.policies.restless.state_tables import LastStates
 
+MOST_STATES = 64  # of programs that are written out
 SIZES = 128  # of sets that are tried
 STABLE = 1 - 1e-6  # the largest modulus of an eigenvalue with which differences die out
 PASSIVE, NEUTRAL, ACTIVE = 0, 1, 2
@@ -55,7 +56,7 @@ class TwoSet:
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a table of another shape or with other numbers, another number
-        of plays a round, and for arms other than those that it was made from.
+        of plays a round, more than 64 states, and for arms other than those that it was made from.
 
     Source: Hong, Xie, Chen and Wang 2024, both papers (read in the abstracts and in the authors' programs). Sets along
     one line, and whole numbers in place of margins for rounding, are this project's.
@@ -95,9 +96,13 @@ class TwoSet:
         return made_for(cls(chances, shares, norm, reach, plans.laws.initial, int(plays)), plans.laws)
 
     def validate(self, task: Task) -> None:
-        checks.suits(self, task, ("observed",))
+        checks.suits(self, task, ("observed",), left_may_pay=True)
         checks.plays(self, task, needed=True)
         arms, states = task.reward.shape
+        if states > MOST_STATES:
+            raise ValueError(
+                f"TwoSet: controls shares of up to {MOST_STATES} states, and the arms of {task.name} have {states}"
+            )
         checks.table(self, "chances", (states,), 0, 1)
         checks.laws(self, "shares", (states,))
         checks.table(self, "norm", (states, states))

@@ -10,7 +10,7 @@ import numpy as np
 from jax import Array
 from jax.typing import ArrayLike
 
-from jaxbandit.base import Feedback, Paid, Task, per_arm, pytree, static
+from jaxbandit.base import Feedback, Paid, Pays, Task, per_arm, pytree, static
 from jaxbandit.fast import larger
 from jaxbandit.planning import l1_ball_max
 from jaxbandit.policies.parts import checks
@@ -73,6 +73,8 @@ class UCWhittle:
       scale: factor of the radius, at least 0.
       discount: from 0 to 0.999.
       memory: None, or `Discounted` or `Window`.
+      pays: the state that pays, "after" for the one moved to or "before" for the one left.
+      passive_reward: [K, S], what states pay if all arms pay and theirs is not played; None for the same as if it is.
 
     Raises:
       ValueError: from `simulate` and `check_policy`, for a field out of range or not as in the environment, arms that
@@ -95,6 +97,8 @@ class UCWhittle:
     scale: ArrayLike = 1.0
     discount: ArrayLike = 0.9
     memory: Discounted | Window | None = None
+    pays: Pays = static("after")
+    passive_reward: ArrayLike | None = per_arm(None)
 
     @classmethod
     def of(cls, arms: Any, **fields: Any) -> UCWhittle:
@@ -102,7 +106,7 @@ class UCWhittle:
 
         Args:
           arms: an environment of restless arms.
-          fields: the policy's other fields, by name; `cost` and `paid` are those of the arms.
+          fields: the policy's other fields, by name; what is known of costs and payment is taken from the arms.
 
         Raises:
           ValueError: the argument and what is wrong with it.
@@ -141,7 +145,8 @@ class UCWhittle:
 
     def plan(self, seen: ObservedMoves, number: Array, price: Array) -> Array:
         """The indices [K, S] of the optimistic arms of episode `number`, at this price of a play."""
-        return seen.indices(self.optimistic(seen, number, price), self.cost, self.paid, self.discount)
+        paid = paying(seen.reward, self.paid, self.passive_reward)
+        return seen.indices(self.optimistic(seen, number, price), self.cost, paid, self.pays, self.discount)
 
     def optimistic(self, seen: ObservedMoves, number: Array, price: Array) -> Array:
         """The rows [K, 2, S, S] that maximise the value of each arm."""
@@ -149,16 +154,18 @@ class UCWhittle:
         rows = jnp.where((left > 0)[..., None], ratio(seen.counts, left[..., None]), 1 / states)
         level = jnp.log(4.0 * states * arms) + 4 * jnp.log(number.astype(float)) - jnp.log(jnp.asarray(self.eta, float))
         radius = jnp.asarray(self.scale, float) * jnp.sqrt(2 * states * level / jnp.maximum(left, 1).astype(float))
-        paid, discount = paying(seen.reward, self.paid), jnp.asarray(self.discount, float)
+        paid, discount = paying(seen.reward, self.paid, self.passive_reward), jnp.asarray(self.discount, float)
         price = jnp.broadcast_to(price + jnp.asarray(self.cost, float), (arms,))
         best = jax.vmap(jax.vmap(l1_ball_max))
 
         def after(values: Array) -> Array:
-            """The reward and value of each new state, without and with a play, [K, 2, S]."""
-            return paid + discount * values[:, None]
+            """What each new state is worth, without and with a play, [K, 2, S], with its reward if it pays."""
+            worth = discount * values[:, None]
+            return paid + worth if self.pays == "after" else jnp.broadcast_to(worth, paid.shape)
 
         def sweep(_: Array, values: Array) -> Array:
             worth = best(rows, radius, after(values))[0]
+            worth = worth if self.pays == "after" else paid + worth
             return larger(worth[:, 0], worth[:, 1] - price[:, None])
 
         sweeps = jnp.ceil(np.log(LEFT_OUT) / jnp.log(discount)).astype(jnp.int32)

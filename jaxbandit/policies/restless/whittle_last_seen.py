@@ -20,7 +20,7 @@ from jaxbandit.policies.parts import checks
 from jaxbandit.policies.parts.knowledge import check_made_for, laws_of, made_for
 
 FORGOTTEN = 1e-3
-MOST_PAIRS = 1000  # the elimination for this many pairs takes a minute or two
+MOST_PAIRS = 1000  # the elimination for this many pairs takes some ten seconds
 
 
 class LastSeen(NamedTuple):
@@ -72,7 +72,7 @@ class WhittleLastSeen:
           arms: an environment of `environments.restless` without `observed`.
           ages: T, at least 2, with at most 1,000 pairs (S + 1) T. None for the number of rounds after which the law of
             an arm that is not played is within 0.001 of its long-run law, or the largest possible number. The work
-            grows as the third to fourth power of T, and is done once for equal arms.
+            grows as the third power of T, and is done once for equal arms.
           discount: in [0, 1). The long-run average is not supported, because most such chains have no index for it:
             they are multichain. 0.999 comes close.
 
@@ -102,7 +102,7 @@ class WhittleLastSeen:
         return made_for(cls(np.stack(tables)), known)
 
     def validate(self, task: Task) -> None:
-        checks.suits(self, task, ("restless",))
+        checks.suits(self, task, ("restless",), left_may_pay=True)
         table, (arms, states) = as_floats("indices", self.indices), task.reward.shape
         if table.ndim != 3 or table.shape[:2] != (arms, states + 1) or table.shape[2] < 2:
             raise ValueError(

@@ -170,5 +170,5 @@ def check_records(where: str, records: dict[str, Any], reward: np.ndarray, cost:
     if cost is not None and "stays" not in records:
         raise ValueError(
             f'{where}.records: all arms pay, so the environment needs to record "stays", [K, S], the number of rounds '
-            "after which each arm was in each state (see jaxbandit.Environment)"
+            "for which each state of each arm paid (see jaxbandit.Environment)"
         )
