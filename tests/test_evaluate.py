@@ -162,7 +162,7 @@ def test_policies_of_which_nothing_is_known_are_refused():
 @pytest.mark.parametrize("policy", [jaxbandit.Exp3(0.2), jaxbandit.Thompson()])
 def test_a_player_judged_by_its_own_log_has_weights_of_1(policy):
     """What the log says of a choice, and what the policy is taught along the log, are different programs."""
-    player, draw = live.Player(policy, ["a", "b"], states=STATES), np.random.default_rng(0)
+    player, draw = live.Player(policy, ["a", "b"], states=STATES, key=0), np.random.default_rng(0)
     for _ in range(40):
         player.learn(player.choose().id, list(STATES)[int(draw.random() < 0.5)])
     player.choose()  # without an answer
@@ -185,7 +185,7 @@ def test_a_player_judged_by_its_own_log_has_weights_of_1(policy):
 
 def test_arms_that_come_and_go_and_answers_that_come_late():
     """The probability of each choice is that among the arms that could be played, by the answers known by then."""
-    player = live.Player(jaxbandit.Thompson(), ["a", "b", "c"], states=STATES)
+    player = live.Player(jaxbandit.Thompson(), ["a", "b", "c"], states=STATES, key=0)
     draw, seen, expected, waiting = np.random.default_rng(0), {name: [1.0, 1.0] for name in "abcd"}, [], []
     for t in range(45):
         if t == 15:

@@ -291,6 +291,27 @@ def test_forgotten_plays_and_retired_arms(tmp_path):
     refuses(random_policy, "^offered: Exp3 chooses by chance", lambda: random_policy.choose(offered=["red"]))
 
 
+def test_a_player_without_a_key_has_one_of_its_own_which_the_file_keeps(tmp_path):
+    """Of two players on the same visitors each chooses by itself; 60 equal choices of 3 arms have a chance of 1e-28."""
+
+    def arms_of(one, rounds):
+        return [one.choose().arm for _ in range(rounds)]
+
+    stores, chance = [None, tmp_path / "a.sqlite", tmp_path / "b.sqlite"], jaxbandit.Uniform()
+    first = [arms_of(player(store, chance, key=None), 60) for store in stores]
+    assert first[0] != first[1] != first[2] != first[0]
+    both = [player(stores[1], chance, key=None) for _ in range(2)]  # of one file: one player
+    rest = [arms_of(both[t % 2], 1)[0] for t in range(25)]
+    words = json.loads(sqlite3.connect(stores[1]).execute("SELECT text FROM about").fetchone()[0])["key"]
+    key = jax.random.wrap_key_data(jnp.array(words, jnp.uint32))
+    assert arms_of(player(None, chance, key=key), 85) == first[1] + rest  # uninterrupted
+    same_bits(jax.random.key_data(key), player(stores[1], chance, key=key)._position.key_data)
+    with pytest.raises(ValueError, match="made for another player: key changed"):
+        player(stores[1], chance, key=0)
+    fixed, old = tmp_path / "c.sqlite", arms_of(player(None, chance, key=0), 20)
+    assert arms_of(player(fixed, chance, key=0), 10) + arms_of(player(fixed, chance, key=None), 10) == old
+
+
 @pytest.mark.parametrize("policy", [jaxbandit.UCB1(), jaxbandit.KLUCB(), jaxbandit.IMEDMC()])
 def test_an_arm_that_comes_later(policy, tmp_path):
     """The policy's state is that of a player that had the arm from the beginning, and was not offered it."""

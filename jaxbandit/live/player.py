@@ -15,12 +15,13 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from jaxbandit.arguments import LARGEST, LARGEST_INTEGER, excerpt, has, integer, list_of, number
-from jaxbandit.base import Policy, check_key
+from jaxbandit.base import Policy
 from jaxbandit.live.decision import Decision
 from jaxbandit.live.history import History, history
 from jaxbandit.live.log_file import LogFile
 from jaxbandit.live.log_result import log_result
 from jaxbandit.live.logged_position import LoggedPosition
+from jaxbandit.live.player_key import words_of
 from jaxbandit.live.position import Choice, Position
 from jaxbandit.live.real_arms import RealArms, check_plays, check_some_arms
 from jaxbandit.live.summary_table import Report, report
@@ -48,7 +49,9 @@ class Player(LoggedPosition):
         name; an arm is in its first state before its first play.
       rewards: (low, high), the least and the largest reward, instead of `states`, if rewards are real numbers.
       store: the path of the log's file, which is made if it does not exist; None to keep the log in memory.
-      key: of the policy's random numbers: an integer, or `jax.random.key(seed)`.
+      key: of the policy's random numbers. None, the default: the one in the file, or for a new log 64 random bits of
+        the operating system. For play that must be repeated an integer, or `jax.random.key(seed)`: two players with
+        the same key and policy choose alike, so that of two tests on the same visitors neither can be read.
       snapshot: the state is stored every so many events; after a stop only the events since then are computed again.
       prior: answers that are imagined of some arms before the first round, by name of the arm, as in `add`.
 
@@ -74,7 +77,7 @@ class Player(LoggedPosition):
         states: Mapping[str, Any] | None = None,
         rewards: tuple[float, float] | None = None,
         store: str | os.PathLike[str] | None = None,
-        key: int | jax.Array = 0,
+        key: int | jax.Array | None = None,
         snapshot: int = 1000,
         prior: Mapping[str, Iterable[str | float]] | None = None,
     ) -> None:
@@ -83,21 +86,17 @@ class Player(LoggedPosition):
         self._policy, self._plays_checked = policy, {1}
         check_leaves("policy", policy)
         code = check_plays(policy, self._arms)
-        if not isinstance(key, jax.Array):
-            key = jax.random.key(integer("key", key, 0, LARGEST_INTEGER))
-        check_key(key)
-        key_data = np.asarray(jax.random.key_data(key))
         kind = type(policy)
         about = self._arms.described() | {
             "policy": {"class": f"{kind.__module__}.{kind.__qualname__}"} | fingerprint.values(policy),
-            "key": key_data.tolist(),
+            "key": words_of(key),
             "floats": str(self._arms.kind),
         }
         if imagined := self._arms.priors({} if prior is None else prior):
             check_some_arms("prior", policy, self._arms.table)
             about["prior"] = imagined
         log = LogFile(store, about, integer("snapshot", snapshot, 1, LARGEST_INTEGER))
-        super().__init__(log, partial(Position, policy, self._arms, key_data, code, imagined))
+        super().__init__(log, partial(Position, policy, self._arms, np.array(log.key, np.uint32), code, imagined))
 
     @overload
     def choose(self, *, plays: None = None, offered: Iterable[str] | None = None) -> Choice: ...
