@@ -28,6 +28,11 @@ class Wrapper:
         """The policy's method `markovian`, as a function of the wrapper's state and the round, or None."""
         return self._of_own_state(members.markovian(self.policy))
 
+    @property
+    def in_order(self) -> bool:
+        """Whether the policy needs each arm's feedback in the order of its plays."""
+        return members.in_order(self.policy)
+
     def _of_own_state(self, method: Any) -> Any:
         return method and (lambda state, t: method(state.policy, self.own_round(state, t)))
 

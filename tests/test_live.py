@@ -8,6 +8,7 @@ import sqlite3
 import time
 from datetime import timedelta
 from functools import partial
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -182,6 +183,53 @@ def test_a_policy_that_identifies_decides_once(tmp_path):
     assert decided is not None and 30 < decided[1] < 160
     assert str(one.report()).endswith(f"after {decided[2]} answers: green has the largest mean")
     refuses(one, "row for each arm", lambda: one.add("pink"))
+
+
+@jaxbandit.pytree
+class InOrder(jaxbandit.IMEDMC):
+    """A policy that needs each arm's moves in their order."""
+
+    in_order: ClassVar[bool] = True
+
+
+def test_answers_that_overtake_each_other_wait(tmp_path):
+    """The state is that of a loop that learns each arm's answers in order; after a gap an answer is no single move."""
+    one, loop, chance, waiting = player(tmp_path / "a.sqlite", InOrder()), Loop(InOrder()), random.Random(0), []
+    plays = {arm: [] for arm in range(3)}  # [round, state], the state None while open and -1 if forgotten
+
+    def learn(arm):
+        while plays[arm] and plays[arm][0][1] is not None:
+            t, state = plays[arm].pop(0)
+            if state >= 0 and arm not in moved:
+                loop.learn(t, arm, state, float(state))
+            elif state >= 0:
+                loop.last[arm] = state
+                skipped.append(t)
+            (moved.add if state < 0 else moved.discard)(arm)
+
+    moved, skipped = set(), []
+    for t in range(1, 91):
+        choice, (arms, _) = one.choose(), loop.choose()
+        assert choice.arm == ARMS[arms[0]]
+        plays[arms[0]].append([t, None])
+        waiting.append((choice, arms[0], plays[arms[0]][-1]))
+        while len(waiting) > 6:
+            answered, arm, entry = waiting.pop(chance.randrange(6))
+            entry[1] = chance.randrange(2)
+            one.learn(answered.id, list(STATES)[entry[1]])
+            learn(arm)
+        if t % 30 == 0:
+            assert [choice.id for choice in one.forget(older_than=0)] == sorted(each[0].id for each in waiting)
+            for _, arm, entry in waiting:
+                entry[1] = -1
+                learn(arm)
+            waiting.clear()
+        if t in (44, 63):  # between snapshots, which are of 20 events
+            one.close()
+            one = player(tmp_path / "a.sqlite", InOrder())
+    same_bits(state_of(one), loop.state)
+    assert one.report().answers.sum() == 90 - 3 * 6 and skipped
+    refuses(one, "^plays: 2; InOrder needs", lambda: one.choose(plays=2))
 
 
 def test_the_probability_of_being_the_best():

@@ -14,7 +14,7 @@ class Decision(NamedTuple):
     Fields:
       best: the name of the arm.
       round: the number of rounds that had been chosen by then.
-      answers: the number of answers that had been learned.
+      answers: the number of answers that had come.
 
     >>> from jaxbandit.live import Player
     >>> from jaxbandit.policies import Identify

@@ -35,12 +35,13 @@ class Player(LoggedPosition):
 
     A choice stays open until its answer comes, at any time and in any order. The policy learns in the order in which
     answers come, each with the round, and the probability, of its choice; for a policy that counts transitions, an
-    arm's answers are one sequence in this order. It learns a round of several plays at once, when none of them is open
-    any more: all are answered, or forgotten. A choice and an answer are on the disk before the call returns. A
-    player that is made again with the same arguments and the same file goes on where the last one stopped, and several
-    processes may play from one file: its state is bit for bit that of one player that never stopped. Calls from several
-    threads wait for each other. The file has numbers and names only, and three more files lie beside it while a
-    player is open. It must be on a local disk.
+    arm's answers are one sequence in this order. `Identify` with `ChainGLR` or `Blocks`, whose error rate is that of
+    moves in their order, learns an answer only when those of the arm's earlier plays have come, or are forgotten. It
+    learns a round of several plays at once, when none of them is open any more: all are answered, or forgotten. A
+    choice and an answer are on the disk before the call returns. A player that is made again with the same arguments
+    and the same file goes on where the last one stopped, and several processes may play from one file: its state is bit
+    for bit that of one player that never stopped. Calls from several threads wait for each other. The file has numbers
+    and names only, and three more files lie beside it while a player is open. It must be on a local disk.
 
     Args:
       policy: any policy for rested arms; its own `validate` refuses arms that it cannot play.
@@ -163,8 +164,8 @@ class Player(LoggedPosition):
     def decision(self) -> Decision | None:
         """Which arm is the best, once a policy that identifies it, as `policies.Identify`, has stopped; None before.
 
-        It is made once: choices and answers that follow do not change it. The error rate of the rule holds if the
-        answers of each arm come in the order of its plays, and if how late one comes says nothing of what it is.
+        It is made once: choices and answers that follow do not change it. The error rate of the rule holds if how late
+        an answer comes, or whether it is forgotten, says nothing of what it is.
         """
         with self._transaction(write=False) as position:
             return position.decision()

@@ -42,7 +42,8 @@ class Identify:
 
     It stops after the first round in which `stopping` has enough evidence that the arm with the largest estimated mean
     is better than each other one. With an exact rule the probability of a wrong answer is at most delta, whatever
-    samples. Play it with `simulate(.., until="stopped", horizon=cap)`.
+    samples. Play it with `simulate(.., until="stopped", horizon=cap)`. If feedback is late, `ChainGLR` and `Blocks` get
+    each arm's moves in their order: a move that overtakes an earlier one waits for it.
 
     Args:
       sampling: `TopTwo()`, the default, `TrackAndStop()`, `SuccessiveElimination()`, `LUCB()`, `RoundRobin()`, or any
@@ -75,6 +76,11 @@ class Identify:
         if isinstance(self.sampling, type) or not samples:
             raise ValueError(f"sampling: {excerpt(self.sampling)} is neither a rule, such as TopTwo(), nor a policy")
         members.validate(self.sampling, task)
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the proof of the stopping rule is of each arm's moves in their order."""
+        return members.in_order(self.stopping)
 
     def init(self, reward: Array) -> Identifying:
         memory = self.stopping.begin(reward)
