@@ -8,7 +8,6 @@ import sqlite3
 import time
 from datetime import timedelta
 from functools import partial
-from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -160,76 +159,50 @@ def test_a_round_of_several_plays_is_learned_at_once(policy, tmp_path):
 
 
 def test_a_policy_that_identifies_decides_once(tmp_path):
-    """Answers come two rounds late; the decision is that of a plain loop at its first stop, also after a restart."""
-    policy, chance, waiting, decided = Identify(LUCB(), delta=0.2), random.Random(1), [], None
+    """Its answers overtake each other, some are forgotten; the decision is that of a plain loop, also after a restart.
+
+    The loop learns an arm's answers in the order of its plays; the one after a gap is no single move from the last.
+    """
+    policy, chance, waiting, decided, answers = Identify(LUCB(), delta=0.3), random.Random(1), [], None, 0
     make = partial(Player, policy, ARMS, states=STATES, store=tmp_path / "a.sqlite", snapshot=30)
-    one, loop, stop = make(), Loop(policy), jax.jit(policy.stop)
-    for t in range(1, 201):
-        choice = one.choose()
-        assert loop.choose() == ([ARMS.index(choice.arm)], t)
-        waiting.append(choice)
-        if len(waiting) > 2:
-            known = waiting.pop(0)
-            arm = ARMS.index(known.arm)
-            state = int(chance.random() < (0.1, 0.9, 0.2)[arm])
-            one.learn(known.id, list(STATES)[state])
-            loop.learn(known.round, arm, state, float(state))
-            if decided is None and stop(loop.state, t):
-                decided = (ARMS[int(loop.state.seen.leader)], t, t - 2)
-        assert one.decision == decided
-        if t == 160:
-            one.close()
-            one = make()
-    assert decided is not None and 30 < decided[1] < 160
-    assert str(one.report()).endswith(f"after {decided[2]} answers: green has the largest mean")
-    refuses(one, "row for each arm", lambda: one.add("pink"))
-
-
-@jaxbandit.pytree
-class InOrder(jaxbandit.IMEDMC):
-    """A policy that needs each arm's moves in their order."""
-
-    in_order: ClassVar[bool] = True
-
-
-def test_answers_that_overtake_each_other_wait(tmp_path):
-    """The state is that of a loop that learns each arm's answers in order; after a gap an answer is no single move."""
-    one, loop, chance, waiting = player(tmp_path / "a.sqlite", InOrder()), Loop(InOrder()), random.Random(0), []
+    one, loop, stop, moved = make(), Loop(policy), jax.jit(policy.stop), {}
     plays = {arm: [] for arm in range(3)}  # [round, state], the state None while open and -1 if forgotten
 
-    def learn(arm):
+    def close(entry, arm, state):
+        entry[1] = state
         while plays[arm] and plays[arm][0][1] is not None:
-            t, state = plays[arm].pop(0)
-            if state >= 0 and arm not in moved:
-                loop.learn(t, arm, state, float(state))
+            played, state = plays[arm].pop(0)
+            if state >= 0 and not moved.get(arm):
+                loop.learn(played, arm, state, float(state))
             elif state >= 0:
                 loop.last[arm] = state
-                skipped.append(t)
-            (moved.add if state < 0 else moved.discard)(arm)
+            moved[arm] = state < 0
 
-    moved, skipped = set(), []
-    for t in range(1, 91):
+    for t in range(1, 241):
         choice, (arms, _) = one.choose(), loop.choose()
-        assert choice.arm == ARMS[arms[0]]
+        assert choice.arm == ARMS[arms[0]] and choice.round == t
         plays[arms[0]].append([t, None])
-        waiting.append((choice, arms[0], plays[arms[0]][-1]))
-        while len(waiting) > 6:
-            answered, arm, entry = waiting.pop(chance.randrange(6))
-            entry[1] = chance.randrange(2)
-            one.learn(answered.id, list(STATES)[entry[1]])
-            learn(arm)
-        if t % 30 == 0:
-            assert [choice.id for choice in one.forget(older_than=0)] == sorted(each[0].id for each in waiting)
+        waiting.append((choice.id, arms[0], plays[arms[0]][-1]))
+        if len(waiting) > 6:
+            number, arm, entry = waiting.pop(chance.randrange(6))
+            state, answers = int(chance.random() < (0.1, 0.9, 0.2)[arm]), answers + 1
+            one.learn(number, list(STATES)[state])
+            close(entry, arm, state)
+        if t in (30, 70):
+            assert [left.id for left in one.forget(older_than=0)] == [number for number, *_ in waiting]
             for _, arm, entry in waiting:
-                entry[1] = -1
-                learn(arm)
+                close(entry, arm, -1)
             waiting.clear()
-        if t in (44, 63):  # between snapshots, which are of 20 events
+        if decided is None and stop(loop.state, t):
+            decided = (ARMS[int(loop.state.seen.leader)], t, answers)
+        assert one.decision == decided
+        if t in (47, 200):  # between snapshots
             one.close()
-            one = player(tmp_path / "a.sqlite", InOrder())
+            one = make()
+    assert decided is not None and 60 < decided[1] < 200
+    assert str(one.report()).endswith(f"after {decided[2]} answers: green has the largest mean")
     same_bits(state_of(one), loop.state)
-    assert one.report().answers.sum() == 90 - 3 * 6 and skipped
-    refuses(one, "^plays: 2; InOrder needs", lambda: one.choose(plays=2))
+    refuses(one, "row for each arm", lambda: one.add("pink"))
 
 
 def test_the_probability_of_being_the_best():

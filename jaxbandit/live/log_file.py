@@ -14,6 +14,7 @@ import errno
 import hashlib
 import json
 import os
+import secrets
 import sqlite3
 import time
 import weakref
@@ -26,7 +27,6 @@ from urllib.request import pathname2url
 from jaxbandit.arguments import path as as_path
 from jaxbandit.interruption import CtrlC
 from jaxbandit.live.last_events import LastEvents
-from jaxbandit.live.player_key import drawn
 from jaxbandit.live.position import START, Event, Position
 from jaxbandit.live.sqlite_errors import CURE, in_words
 
@@ -108,7 +108,7 @@ class LogFile:
                 self.last_events.check(known, 0, None)
                 for sql in TABLES:
                     run(sql)
-                about["key"] = about["key"] or drawn()
+                about["key"] = about["key"] or [secrets.randbits(32), secrets.randbits(32)]
                 text = json.dumps(about, sort_keys=True)
                 run("INSERT INTO about VALUES (1, ?, ?)", (text, _digest(START, text)))
                 run("INSERT INTO last_event VALUES (1, 0, ?)", (START,))

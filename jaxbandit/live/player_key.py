@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
-
 import jax
 import numpy as np
 
@@ -12,7 +10,7 @@ from jaxbandit.base import check_key
 
 
 def words_of(key: int | jax.Array | None) -> list[int] | None:
-    """The words of a key, checked; None if there is none, so that the log takes `drawn` ones when it is made."""
+    """The words of a key, checked; None if there is none, so that a new log draws them."""
     if key is None:
         return None
     if not isinstance(key, jax.Array):
@@ -20,8 +18,3 @@ def words_of(key: int | jax.Array | None) -> list[int] | None:
     check_key(key)
     words: list[int] = np.asarray(jax.random.key_data(key)).tolist()
     return words
-
-
-def drawn() -> list[int]:
-    """64 random bits of the operating system."""
-    return [secrets.randbits(32), secrets.randbits(32)]
