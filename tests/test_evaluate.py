@@ -43,19 +43,11 @@ def test_estimates_by_hand():
     errors = [np.std(weights * rewards, ddof=1), math.sqrt(np.mean(weights**2 * (rewards - 5 / 5.5) ** 2)) / (5.5 / 4),
               np.std(robust, ddof=1)]  # fmt: skip
     np.testing.assert_allclose(found.standard_error[0], np.array(errors) / math.sqrt(200))
-    assert (found.low[0] == np.minimum(found.bernstein_low, found.mean[0])).all()
-    assert (found.high[0] == np.maximum(found.bernstein_high, found.mean[0])).all()
+    never = log_of([0, 1, 1] * 60, [1, 0, 0] * 60, [1 / 3, 2 / 3, 2 / 3] * 60)  # doubly robust is below 0
+    for each in (found, live.evaluate(never, {"never pays": "1"}, resamples=50)):
+        assert (each.low <= each.mean).all() and (each.mean <= each.high).all()
+    assert each.mean.tolist() == [[0, 0, 0]]
     assert max(map(len, str(found).splitlines())) <= 80
-
-
-def test_an_estimate_and_its_interval_agree():
-    """Arm 1 never pays, and its model is at its highest just before it is played: doubly robust is about -.04."""
-    log = log_of([0, 1, 1] * 60, [1, 0, 0] * 60, [1 / 3, 2 / 3, 2 / 3] * 60)
-    for interval in ("bootstrap", "bernstein"):
-        found = live.evaluate(log, {"second": "1"}, interval=interval, resamples=50)
-        rounds = off_policy.weighted(np.tile([0.0, 1.0], (180, 1)), log.arm, log.reward, log.probability)
-        assert off_policy.estimates(rounds)[0][2] < -0.005 and (found.mean[0] == 0).all()
-        assert (found.low <= found.mean).all() and (found.mean <= found.high).all()
 
 
 def test_a_log_of_a_policy_that_learns_is_said_once():
@@ -208,7 +200,7 @@ def test_a_player_judged_by_its_own_log_has_weights_of_1(policy):
     player.choose()  # without an answer
     log = live.read_log(player)
     assert log.left_out == 1 and len(log.arm) == 40 and 0 < log.probability.min() < log.probability.max() < 1
-    with pytest.warns(UserWarning, match="^itself: the weights are those of 40.0 rounds; errors are rough"):
+    with pytest.warns(UserWarning, match="^itself: the weights are those of 40.0 rounds; errors"):
         found = live.evaluate(player, {"itself": policy}, interval="bernstein")
     assert found.mean_weight[0] == pytest.approx(1, abs=1e-5) and found.effective_size[0] == pytest.approx(40)
     assert found.mean[0, 0] == pytest.approx(log.reward.mean(), abs=1e-5)

@@ -26,11 +26,10 @@ FEW = 100  # effective rounds, below which there is a warning
 HEAVY = 0.05  # share of one round in the sum of weights, above which there is one
 FAR = 4  # standard errors of the mean weight from 1, above which there is one
 Interval = Literal["auto", "bootstrap", "bernstein"]
-LEARNS = "the log chose an arm with different probabilities in different rounds, as policies do that learn; "
-FOLLOWS = {
-    "bootstrap": "bootstrap intervals may then cover the truth far less often than they say",
-    "bernstein": "standard errors are then too small, and the intervals are empirical Bernstein ones, which hold",
-}
+LEARNS = (
+    "the log chose an arm with different probabilities in different rounds, as policies do that learn; standard errors "
+    "are then too small, and bootstrap intervals cover the truth less often than they say"
+)
 
 
 @described
@@ -186,12 +185,9 @@ def evaluate(
     seed = integer("seed", seed, 0, LARGEST_INTEGER)
     late = slice(start, None)
     seen = log._replace(arm=log.arm[late], reward=log.reward[late], probability=log.probability[late])
-    kind: str = interval
-    log_notes: tuple[str, ...] = ()
-    if interval != "bernstein":
-        one_law = off_policy.of_one_law(seen.arm, seen.probability, len(log.arms))
-        kind = "bootstrap" if one_law or interval == "bootstrap" else "bernstein"
-        log_notes = () if one_law else (LEARNS + FOLLOWS[kind],)
+    one_law = off_policy.of_one_law(seen.arm, seen.probability, len(log.arms))
+    kind = interval if interval != "auto" else "bootstrap" if one_law else "bernstein"
+    log_notes = () if one_law or interval == "bernstein" else (LEARNS,)
     for note in log_notes:
         warnings.warn(f"log: {note}", stacklevel=2)
     rows = []
@@ -239,10 +235,10 @@ def _judged(log: Log, chances: np.ndarray, level: float, resamples: int, seed: i
         "unseen": float(chances[:, never].sum(1).mean()),
     }
     names = [name for name, chance in zip(log.arms, chances.mean(0) * never) if chance > 0]
-    return fields | {"notes": tuple(_notes(fields, rounds.weights, names, resamples > 0))}
+    return fields | {"notes": tuple(_notes(fields, rounds.weights, names))}
 
 
-def _notes(fields: dict[str, Any], weights: np.ndarray, names: list[str], resampled: bool) -> Iterator[str]:
+def _notes(fields: dict[str, Any], weights: np.ndarray, names: list[str]) -> Iterator[str]:
     """What is wrong with the weights."""
     size, mean, largest = (fields[name] for name in ("effective_size", "mean_weight", "largest_weight"))
     if names:
@@ -251,13 +247,10 @@ def _notes(fields: dict[str, Any], weights: np.ndarray, names: list[str], resamp
             f"probability {fields['unseen']:.3g}; what that pays is not known, and IPS takes it for 0"
         )
     if size < LEAST:
-        others = ", and the others are the range of the rewards" if resampled else ""
-        yield (
-            f"the weights are those of {size:.1f} rounds, too few for an estimate; only the empirical Bernstein "
-            f"interval holds{others}"
-        )
+        few = f"the weights are those of {size:.1f} rounds, too few for an estimate"
+        yield f"{few}; only the empirical Bernstein interval holds"
     elif size < FEW:
-        yield f"the weights are those of {size:.1f} rounds; errors{' and bootstrap intervals' * resampled} are rough"
+        yield f"the weights are those of {size:.1f} rounds; errors and bootstrap intervals are rough"
     if size >= LEAST and largest > HEAVY * weights.sum():
         yield f"one round has {largest / weights.sum():.0%} of the weight"
     error = weights.std(ddof=1) / len(weights) ** 0.5 if len(weights) > 1 else np.inf

@@ -20,8 +20,7 @@ from jaxbandit.live.decision import Decision
 from jaxbandit.live.history import History, history
 from jaxbandit.live.log_file import LogFile
 from jaxbandit.live.log_result import log_result
-from jaxbandit.live.logged_position import LoggedPosition
-from jaxbandit.live.player_key import words_of
+from jaxbandit.live.logged_position import LoggedPosition, words_of
 from jaxbandit.live.position import Choice, Position
 from jaxbandit.live.real_arms import RealArms, check_plays, check_some_arms
 from jaxbandit.live.summary_table import Report, report
