@@ -146,7 +146,7 @@ def evaluate(
 
     Returns:
       An `Evaluation`. Bootstrap intervals hold asymptotically for logs of a fixed policy, and say too much where few
-      rounds carry the weight; in logs of policies that learn they do not hold: of nominal 95 % they covered 77 to 95.
+      rounds carry the weight; in logs of policies that learn they do not hold: of nominal 95 % they covered 77 to 95 %.
       The empirical Bernstein interval is wider, and holds, if rewards lie in `log.reward_range`, for any number of
       rounds, any weights, and logs of policies that learn.
 
