@@ -109,6 +109,8 @@ class FullPolicy(Policy, Protocol):
     # subtracted where they are far from 0; or "mapped" ones, mapped to [0, 1] where a table leaves it, and shifted
     # where there is no table. The map is made in float64, so that small differences of large rewards are kept.
     units: ClassVar[Units] = "own"
+    # whether it needs each arm's feedback in the order of its plays: what is late then waits for that of earlier plays
+    in_order: ClassVar[bool] = False
 
     def validate(self, task: Task) -> None:
         """Raise ValueError for a field out of range, or a `Task` that the policy cannot play. On the host.
@@ -179,8 +181,7 @@ def means_now(environment: Any) -> Callable[[State, jax.Array], Any] | None:
 
 def best_arm_falls_short(environment: Any, t: jax.Array) -> Any:
     """The oracle's total minus that of the best fixed arm, or None."""
-    method = _own(environment, "best_arm_falls_short")
-    return None if method is None else method(t)
+    return (method := _own(environment, "best_arm_falls_short")) and method(t)
 
 
 def records(environment: Any) -> Callable[[State], dict[str, Any]] | None:
@@ -190,35 +191,28 @@ def records(environment: Any) -> Callable[[State], dict[str, Any]] | None:
 
 def known(environment: Any) -> Any:
     """The known laws of the arms, or None."""
-    method = _own(environment, "known")
-    return None if method is None else method()
+    return (method := _own(environment, "known")) and method()
 
 
 def numbers(environment: Any) -> Any:
     """The declared numbers of an environment; {} by default."""
-    method = _own(environment, "numbers")
-    return {} if method is None else method()
+    return method() if (method := _own(environment, "numbers")) else {}
 
 
 def comparator(environment: Any, plays: int) -> float | np.ndarray | None:
     """What regret is measured against a round, one number or [horizon]; None for the M largest means."""
-    method = _own(environment, "comparator")
-    value = None if method is None else method(plays)
-    if value is None:
-        return None
-    return np.asarray(value, float) if np.ndim(value) else float(value)
+    value = (method := _own(environment, "comparator")) and method(plays)
+    return None if value is None else np.asarray(value, float) if np.ndim(value) else float(value)
 
 
 def comparator_name(environment: Any, plays: int) -> str | None:
     """The name of the comparator, or None."""
-    method = _own(environment, "comparator_name")
-    return None if method is None else method(plays)
+    return (method := _own(environment, "comparator_name")) and method(plays)
 
 
 def episode_values(environment: Any) -> np.ndarray | None:
     """The largest expected reward of the rest of an episode, [H, S]; None without episodes."""
-    method = _own(environment, "episode_values")
-    return None if method is None else method()
+    return (method := _own(environment, "episode_values")) and method()
 
 
 def probabilities(policy: Any) -> Callable[[State, jax.Array], jax.Array] | None:
@@ -277,6 +271,11 @@ def centre(environment: Any) -> float:
     """A number near the rewards without a finite table, if these are so far from 0 that float32 blurs them; else 0."""
     inner = getattr(environment, "environment", None)
     return float(getattr(environment, "centre", 0.0)) if inner is None else centre(inner)
+
+
+def in_order(policy: Any) -> bool:
+    """Whether a policy, or its stopping rule, needs each arm's feedback in the order of its plays."""
+    return getattr(policy, "in_order", FullPolicy.in_order)
 
 
 def takes_states(policy: Any) -> bool:

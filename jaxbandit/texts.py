@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import difflib
 import inspect
 import re
 import shutil
+import sys
 import textwrap
 from collections.abc import Iterable
 from typing import Any, TypeVar
@@ -14,6 +16,7 @@ import jax
 import numpy as np
 
 T = TypeVar("T")
+PLAIN = "jaxbandit"  # the name by which Python knows `_plain`
 LISTED = 20  # numbers of an array that are listed
 
 
@@ -36,9 +39,20 @@ def terminal_width() -> int:
     return shutil.get_terminal_size((10**6, 24)).columns
 
 
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    """What stands for letters that an encoding lacks: +- for ±, escapes for all others."""
+    assert isinstance(error, UnicodeEncodeError)
+    letters = error.object[error.start : error.end].replace("±", "+-")
+    return letters.encode("ascii", "backslashreplace").decode(), error.end
+
+
+codecs.register_error(PLAIN, _plain)
+
+
 def filled(words: str) -> str:
-    """Lines that are no wider than the terminal, wrapped between words."""
-    width = terminal_width()
+    """Lines that are no wider than the terminal, wrapped between words, of letters that standard output has."""
+    width, encoding = terminal_width(), getattr(sys.stdout, "encoding", None) or "utf-8"
+    words = words.encode(encoding, PLAIN).decode(encoding)
     lines = words.split("\n")
     return "\n".join(textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False) for line in lines)
 

@@ -33,6 +33,11 @@ class Wrapper:
         """The units of reward in which the policy sees rewards."""
         return members.units(self.policy)
 
+    @property
+    def in_order(self) -> bool:
+        """Whether the policy needs each arm's feedback in the order of its plays."""
+        return members.in_order(self.policy)
+
     def _of_own_state(self, method: Any) -> Any:
         return method and (lambda state, t: method(state.policy, self.own_round(state, t)))
 

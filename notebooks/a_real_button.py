@@ -56,9 +56,9 @@ from jaxbandit.live import Player
 CLICKS = {"red": 0.2, "green": 0.5, "blue": 0.3, "violet": 0.6}
 
 
-def made(store):
+def made(store, key=None):
     states = {"ignored": 0.0, "clicked": 1.0}
-    return Player(jaxbandit.Thompson(), ["red", "green", "blue"], states=states, store=store, key=0)
+    return Player(jaxbandit.Thompson(), ["red", "green", "blue"], states=states, store=store, key=key)
 
 
 def day(player, visitors, seed, killed_at=None):
@@ -84,9 +84,12 @@ shop = importlib.import_module("shop")
 
 # %% [markdown]
 # ## The first day
+#
+# Without a key a player draws one, and keeps it in its file. We give one on the first day, and only then, so that this
+# notebook can be repeated; a real shop never does, or all its players would show a visitor the same arm.
 
 # %%
-player = shop.made(folder / "buttons.sqlite")
+player = shop.made(folder / "buttons.sqlite", key=0)
 shop.day(player, horizon, seed=0)
 print(player.report())
 

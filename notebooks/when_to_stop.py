@@ -99,7 +99,8 @@ summary(jaxbandit.simulate(close, rules, until="stopped", runs=runs, horizon=hor
 # ## On a real page
 #
 # A `Player` plays the same policies on real visitors and keeps its log. Its `decision` is None until the rule has
-# enough evidence. Visitors are simulated here; in a shop, the answers come from them.
+# enough evidence. Visitors are simulated here; in a shop, the answers come from them, the log is a file (`store=`), and
+# the key is left out.
 
 # %%
 chance = random.Random(1)

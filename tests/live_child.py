@@ -14,8 +14,8 @@ ARMS = ["red", "green", "blue"]
 STATES = {"ignored": 0.0, "clicked": 1.0}
 
 
-def player(store, policy=None, **others):
-    return Player(policy or jaxbandit.IMEDMC(), ARMS, states=STATES, store=store, snapshot=20, **others)
+def player(store, policy=None, key=0, **others):
+    return Player(policy or jaxbandit.IMEDMC(), ARMS, states=STATES, store=store, key=key, snapshot=20, **others)
 
 
 def main(store, seed, told):

@@ -111,9 +111,9 @@ policies: parts means chains restless changing processes spending identify learn
 policies/identify: evidence glr_rules family_rule blocks fixed_budget sampling_rules track_and_stop identification
 stress: spaces changing_space prior_space trials preparation survey point_search error_search failure_search
 sweeps: files storage reading tasks grids sweep_loop
-live: real_arms decision position last_events sqlite_errors log_file logged_position largest_draw choice_laws \
-summary_table history log_result player logged_rounds off_policy log_evaluation replayed_rounds log_replay bandit_env \
-gymnasium_loops
+live: real_arms decision arm_order position last_events sqlite_errors log_file logged_position largest_draw \
+choice_laws summary_table history log_result player logged_rounds off_policy log_evaluation replayed_rounds log_replay \
+bandit_env gymnasium_loops
 choices: choice_data choice_likelihood parameter_ranges choice_fit population_fit recovery
 learning: problem_pool episodes score_gradient policy_file steps tuning training
 timing: machine stopwatch

@@ -5,6 +5,7 @@ import itertools
 import math
 from dataclasses import replace
 from functools import partial
+from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
@@ -56,7 +57,7 @@ def loop(environment, policy, run, rounds, plays=1, shuffle=False, delay=0, batc
     where = begin(environment, keys.environment)
     first = [environment.shown(where)[order]] if declares(environment).pairing == "shared" else []
     known = begin(seen_by, reward[order], *first)
-    waiting, played = [], []
+    waiting, played, latest = [], [], [0] * number
     for t in range(1, rounds + 1):
         scores, known = asked(seen_by, jax.random.fold_in(keys.policy, t), known, jnp.int32(t))
         worth = np.asarray(scores)
@@ -65,12 +66,22 @@ def loop(environment, policy, run, rounds, plays=1, shuffle=False, delay=0, batc
         if feedback.shown is not None:
             feedback = feedback._replace(shown=feedback.shown[order])
         late = delay if isinstance(delay, int) else lateness(delay, keys.policy, t, order[arms[0]])
-        heapq.heappush(waiting, (-(-t // batch) * batch + late, t, feedback._replace(arms=jnp.asarray(arms))))
+        due = -(-t // batch) * batch + late
+        if jaxbandit.members.in_order(policy):
+            due = latest[arms[0]] = max(due, latest[arms[0]])
+        heapq.heappush(waiting, (due, t, feedback._replace(arms=jnp.asarray(arms))))
         played.append(set(order[arms].tolist()))
         while waiting and waiting[0][0] == t:
             known = update(seen_by, known, heapq.heappop(waiting)[2])
         assert not waiting or waiting[0][0] > t
     return played
+
+
+@jaxbandit.pytree
+class InOrder(jaxbandit.IMEDMC):
+    """A policy that needs each arm's moves in their order."""
+
+    in_order: ClassVar[bool] = True
 
 
 BY_ARM = [[0.5, 0.0, 0.5, 0.0, 0.0], [0.2, 0.2, 0.2, 0.2, 0.2], [0.0, 0.0, 0.0, 0.25, 0.75]]
@@ -95,6 +106,8 @@ CASES = {
     "thompson-drawn-by-arm": (ARMS, Thompson(), {"delay": delays.table(BY_ARM), "shuffle": True}),
     "ucb1-given": (ARMS, UCB1(), {"delay": GIVEN[:, 0], "plays": 2, "shuffle": True}),
     "imedmc-given-by-arm": (ARMS, jaxbandit.IMEDMC(), {"delay": GIVEN, "batch": 2, "shuffle": True}),
+    "in-order-given-by-arm": (ARMS, InOrder(), {"delay": GIVEN, "batch": 2, "shuffle": True}),
+    "in-order-drawn": (ARMS, InOrder(), {"delay": delays.uniform(2, 40)}),
     "imedrl": (PROCESS, jaxbandit.IMEDRL(), {"delay": 3, "shuffle": True}),
     # who learns rewards does the same for long, whether they are late or not
     "tucrl": (PROCESS, jaxbandit.TUCRL(rewards="known"), {"delay": 3}),

@@ -1,6 +1,8 @@
 """What a result shows of itself: the metrics' numbers, escaped, and short whatever was played."""
 
+import io
 import re
+import sys
 from dataclasses import replace
 from html import unescape
 
@@ -8,6 +10,7 @@ import numpy as np
 import pytest
 
 from jaxbandit import UCB1, UCBSM, Uniform, metrics, simulate, two_state
+from jaxbandit.commands import entry, policies
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
 LABEL = "<i>UCB1</i> & co"
@@ -73,6 +76,18 @@ def test_stopped_results(result):
     assert "No round is recorded yet." in none._repr_html_() and "No round is recorded yet." in str(none)
     bare = replace(result, fingerprint={}, provenance={}, carry={})  # as files had it once
     assert "key unknown" in bare._repr_html_()
+
+
+def test_standard_output_without_our_letters(result, monkeypatch):
+    """ASCII, in print(result) and in a command: +- for ±, and escapes for letters of a label."""
+    labelled = replace(result, visits={"Größe": result.visits["U"]})
+    assert "Größe" in str(labelled) and " ± " in str(labelled)
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, "ascii"))
+    print(labelled)
+    monkeypatch.setattr(policies, "one", lambda name: "the mean ± its error, Größe")
+    entry.main(["policies", "UCB1"])
+    assert written.getvalue().count(rb"Gr\xf6\xdfe") == 4 and written.getvalue().count(b" +- ") == 3
 
 
 def test_much_is_cut_short():

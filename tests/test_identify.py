@@ -1,12 +1,14 @@
 """Identification of the best arm: when it stops and what it samples, against float64 loops; errors of both rules."""
 
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy.special import gammaln, xlogy
 
-from jaxbandit import random_arms, run_keys, simulate, two_state
+from jaxbandit import members, policies, random_arms, run_keys, simulate, two_state
 from jaxbandit.policies import LUCB, BernoulliGLR, ChainGLR, Identify, RoundRobin, SuccessiveElimination, TopTwo
 from jaxbandit.policies.identify.evidence import against_all
 
@@ -194,3 +196,23 @@ def test_arms_that_the_rules_are_not_for():
     three = random_arms(jax.random.key(0), arms=2, states=3)
     with pytest.raises(ValueError, match="two states; those of .* have 3"):
         simulate(three, {"p": Identify(stopping=BernoulliGLR())}, **size)
+
+
+def test_moves_that_overtake_each_other_wait():
+    """One arm, all 4,096 paths of 12 moves: x P(mixture / truth ever reaches x) is at most 1 in order (Ville)."""
+    p, moves = np.array([[1 - 0.166418, 0.166418], [0.146905, 1 - 0.146905]]), 12
+    paths = np.array(list(itertools.product((0, 1), repeat=moves)))
+    before = np.hstack([np.zeros((len(paths), 1), int), paths[:, :-1]])
+    seen = np.eye(4)[2 * before + paths].reshape(-1, moves, 2, 2)
+    chance = p[before, paths].prod(1)
+    largest_products = []
+    for handed_on in (seen, seen[:, ::-1]):
+        counts = handed_on.cumsum(1)
+        mixture = (gammaln(counts + 0.5) - gammaln(0.5)).sum((2, 3)) - gammaln(counts.sum(3) + 1).sum(2)
+        top = (mixture - (counts * np.log(p)).sum((2, 3))).max(1)
+        order = np.argsort(-top)
+        products = np.exp(top[order]) * chance[order].cumsum()
+        largest_products.append(products[top[order] > 0].max())
+    assert largest_products[0] <= 0.947 and abs(largest_products[1] - 1.432) < 1e-3
+    rules = ChainGLR(), policies.Blocks(), ChainGLR("heuristic"), BernoulliGLR(), policies.Budget(9)
+    assert [members.in_order(Identify(stopping=rule)) for rule in rules] == [True, True, False, False, False]

@@ -159,28 +159,49 @@ def test_a_round_of_several_plays_is_learned_at_once(policy, tmp_path):
 
 
 def test_a_policy_that_identifies_decides_once(tmp_path):
-    """Answers come two rounds late; the decision is that of a plain loop at its first stop, also after a restart."""
-    policy, chance, waiting, decided = Identify(LUCB(), delta=0.2), random.Random(1), [], None
+    """Its answers overtake each other, some are forgotten; the decision is that of a plain loop, also after a restart.
+
+    The loop learns an arm's answers in the order of its plays; the one after a gap is no single move from the last.
+    """
+    policy, chance, waiting, decided, answers = Identify(LUCB(), delta=0.3), random.Random(1), [], None, 0
     make = partial(Player, policy, ARMS, states=STATES, store=tmp_path / "a.sqlite", snapshot=30)
-    one, loop, stop = make(), Loop(policy), jax.jit(policy.stop)
-    for t in range(1, 201):
-        choice = one.choose()
-        assert loop.choose() == ([ARMS.index(choice.arm)], t)
-        waiting.append(choice)
-        if len(waiting) > 2:
-            known = waiting.pop(0)
-            arm = ARMS.index(known.arm)
-            state = int(chance.random() < (0.1, 0.9, 0.2)[arm])
-            one.learn(known.id, list(STATES)[state])
-            loop.learn(known.round, arm, state, float(state))
-            if decided is None and stop(loop.state, t):
-                decided = (ARMS[int(loop.state.seen.leader)], t, t - 2)
+    one, loop, stop, moved = make(), Loop(policy), jax.jit(policy.stop), {}
+    plays = {arm: [] for arm in range(3)}  # [round, state], the state None while open and -1 if forgotten
+
+    def close(entry, arm, state):
+        entry[1] = state
+        while plays[arm] and plays[arm][0][1] is not None:
+            played, state = plays[arm].pop(0)
+            if state >= 0 and not moved.get(arm):
+                loop.learn(played, arm, state, float(state))
+            elif state >= 0:
+                loop.last[arm] = state
+            moved[arm] = state < 0
+
+    for t in range(1, 241):
+        choice, (arms, _) = one.choose(), loop.choose()
+        assert choice.arm == ARMS[arms[0]] and choice.round == t
+        plays[arms[0]].append([t, None])
+        waiting.append((choice.id, arms[0], plays[arms[0]][-1]))
+        if len(waiting) > 6:
+            number, arm, entry = waiting.pop(chance.randrange(6))
+            state, answers = int(chance.random() < (0.1, 0.9, 0.2)[arm]), answers + 1
+            one.learn(number, list(STATES)[state])
+            close(entry, arm, state)
+        if t in (30, 70):
+            assert [left.id for left in one.forget(older_than=0)] == [number for number, *_ in waiting]
+            for _, arm, entry in waiting:
+                close(entry, arm, -1)
+            waiting.clear()
+        if decided is None and stop(loop.state, t):
+            decided = (ARMS[int(loop.state.seen.leader)], t, answers)
         assert one.decision == decided
-        if t == 160:
+        if t in (47, 200):  # between snapshots
             one.close()
             one = make()
-    assert decided is not None and 30 < decided[1] < 160
+    assert decided is not None and 60 < decided[1] < 200
     assert str(one.report()).endswith(f"after {decided[2]} answers: green has the largest mean")
+    same_bits(state_of(one), loop.state)
     refuses(one, "row for each arm", lambda: one.add("pink"))
 
 
@@ -290,6 +311,27 @@ def test_forgotten_plays_and_retired_arms(tmp_path):
     same_bits(state, player(store, jaxbandit.UCB1())._position.state)
     random_policy = player(None, jaxbandit.Exp3(0.1))
     refuses(random_policy, "^offered: Exp3 chooses by chance", lambda: random_policy.choose(offered=["red"]))
+
+
+def test_a_player_without_a_key_has_one_of_its_own_which_the_file_keeps(tmp_path):
+    """Of two players on the same visitors each chooses by itself; 60 equal choices of 3 arms have a chance of 1e-28."""
+
+    def arms_of(one, rounds):
+        return [one.choose().arm for _ in range(rounds)]
+
+    stores, chance = [None, tmp_path / "a.sqlite", tmp_path / "b.sqlite"], jaxbandit.Uniform()
+    first = [arms_of(player(store, chance, key=None), 60) for store in stores]
+    assert first[0] != first[1] != first[2] != first[0]
+    both = [player(stores[1], chance, key=None) for _ in range(2)]  # of one file: one player
+    rest = [arms_of(both[t % 2], 1)[0] for t in range(25)]
+    words = json.loads(sqlite3.connect(stores[1]).execute("SELECT text FROM about").fetchone()[0])["key"]
+    key = jax.random.wrap_key_data(jnp.array(words, jnp.uint32))
+    assert arms_of(player(None, chance, key=key), 85) == first[1] + rest  # uninterrupted
+    same_bits(jax.random.key_data(key), player(stores[1], chance, key=key)._position.key_data)
+    with pytest.raises(ValueError, match="made for another player: key changed"):
+        player(stores[1], chance, key=0)
+    fixed, old = tmp_path / "c.sqlite", arms_of(player(None, chance, key=0), 20)
+    assert arms_of(player(fixed, chance, key=0), 10) + arms_of(player(fixed, chance, key=None), 10) == old
 
 
 @pytest.mark.parametrize("policy", [jaxbandit.UCB1(), jaxbandit.KLUCB(), jaxbandit.IMEDMC()])

@@ -47,6 +47,17 @@ def same(left, right):
     )
 
 
+def test_arrays_of_a_result_cannot_be_written_to(tmp_path):
+    """Also those of a file; arrays that it was made of stay as they are."""
+    (result := dataclasses.replace(small(), means=(means := np.zeros((1, 2))))).save(tmp_path / "r.npz")
+    for each in (result, Result.load(tmp_path / "r.npz")):
+        held = [each.times, each.means, each.reward, each.comparator, each.cost]
+        for array in (*held, each.visits["a"], each.recorded["seen"]["a"]):
+            with pytest.raises(ValueError, match="read-only"):
+                array[...] = 0
+    means[0] = 1
+
+
 @pytest.mark.parametrize("bytes_of", ["a few", "all"])
 def test_damaged_files_are_refused_or_the_damage_says_nothing(tmp_path, bytes_of):
     """Every byte of a file, or some, changed in one of three ways, and many lengths: refused, or read as it was."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import io
 import os
 import re
 import shutil
@@ -17,7 +18,7 @@ import jax
 
 from jaxbandit import __version__, use_all_cores
 from jaxbandit.interruption import reraise_ctrl_c
-from jaxbandit.texts import near_miss
+from jaxbandit.texts import PLAIN, near_miss
 
 T = TypeVar("T")
 VALUES = {int: "N", float: "X"}  # what stands for a value of this type in `--help`
@@ -217,6 +218,8 @@ def main(
     It ends with 2 for what was asked wrongly, with 1 for what failed on the way, such as a disk that is full, and with
     130 for Ctrl-C at whatever moment it comes. `program` is what was called where it is no experiment.
     """
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors=PLAIN)
     try:
         chosen = from_command_line(settings, name, description, arguments, program)
         use_all_cores()

@@ -14,11 +14,11 @@ class Decision(NamedTuple):
     Fields:
       best: the name of the arm.
       round: the number of rounds that had been chosen by then.
-      answers: the number of answers that had been learned.
+      answers: the number of answers that had come.
 
     >>> from jaxbandit.live import Player
     >>> from jaxbandit.policies import Identify
-    >>> player = Player(Identify(delta=0.1), ["red", "green"], states={"ignored": 0.0, "clicked": 1.0})
+    >>> player = Player(Identify(delta=0.1), ["red", "green"], states={"ignored": 0.0, "clicked": 1.0}, key=0)
     >>> while player.decision is None:
     ...     choice = player.choose()
     ...     player.learn(choice.id, "clicked" if (choice.round % 5 < 2) == (choice.arm == "red") else "ignored")

@@ -14,6 +14,7 @@ import errno
 import hashlib
 import json
 import os
+import secrets
 import sqlite3
 import time
 import weakref
@@ -46,7 +47,8 @@ class LogFile:
 
     Args:
       store: the path of the file, or None for memory.
-      about: what the events belong to: policy, arms and key, in JSON.
+      about: what the events belong to: policy, arms and key, in JSON. If the key is None, it is that of the file, and
+        that of a new log is drawn.
       every: events from one snapshot to the next.
     """
 
@@ -68,7 +70,7 @@ class LogFile:
         with self._errors_named():
             self.connection, self.process = self._connected(), os.getpid()
             try:
-                self._begun(json.dumps(about, sort_keys=True))
+                self.key: list[int] = self._begun(dict(about))["key"]
                 self.file = None if self.path is None else _identity(self.path)
             except BaseException:
                 self.connection.close()
@@ -86,8 +88,11 @@ class LogFile:
         alone = "" if self.path.with_name(f"{self.path.name}-wal").exists() else "&immutable=1"
         return sqlite3.connect(f"file:{pathname2url(str(self.path.absolute()))}?mode=ro{alone}", uri=True, **options)
 
-    def _begun(self, about: str) -> None:
-        """Make the tables of a new file, or raise ValueError unless they are whole and the log's own."""
+    def _begun(self, about: dict[str, Any]) -> dict[str, Any]:
+        """Make the tables of a new file, or raise ValueError unless they are whole and the log's own.
+
+        Returns what the events belong to, with the key.
+        """
         run = self.connection.execute
         known = self.last_events.last()  # before the log is read, which may grow meanwhile
         if self.path is not None and self.writable:
@@ -103,11 +108,13 @@ class LogFile:
                 self.last_events.check(known, 0, None)
                 for sql in TABLES:
                     run(sql)
-                run("INSERT INTO about VALUES (1, ?, ?)", (about, _digest(START, about)))
+                about["key"] = about["key"] or [secrets.randbits(32), secrets.randbits(32)]
+                text = json.dumps(about, sort_keys=True)
+                run("INSERT INTO about VALUES (1, ?, ?)", (text, _digest(START, text)))
                 run("INSERT INTO last_event VALUES (1, 0, ?)", (START,))
                 run(f"PRAGMA application_id = {APPLICATION}")
                 run(f"PRAGMA user_version = {VERSION}")
-                return
+                return about
             if application != APPLICATION:
                 raise ValueError(f"{self.path}: not the store of a player, or damaged; give store= another path")
             if version != VERSION:
@@ -120,11 +127,14 @@ class LogFile:
             row = run("SELECT text, digest FROM about WHERE only_row = 1").fetchone()
             if row is None or not isinstance(row[0], str) or row[1] != _digest(START, row[0]):
                 self._damaged("what it belongs to")
-            if row[0] != about:
-                self._other(json.loads(row[0]), json.loads(about))
+            stored = json.loads(row[0])
+            about["key"] = about["key"] or stored["key"]
+            if row[0] != json.dumps(about, sort_keys=True):
+                self._other(stored, json.loads(json.dumps(about, sort_keys=True)))
             if known is not None:
                 (last,) = run("SELECT n FROM last_event WHERE typeof(n) = 'integer'").fetchone() or (0,)
                 self.last_events.check(known, last, run("SELECT digest FROM events WHERE n = ?", known[:1]).fetchone())
+        return about
 
     def _other(self, old: dict[str, Any], new: dict[str, Any]) -> None:
         """Raise the error of a store that belongs to another player."""

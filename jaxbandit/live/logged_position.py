@@ -6,6 +6,11 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+import jax
+import numpy as np
+
+from jaxbandit.arguments import LARGEST_INTEGER, integer
+from jaxbandit.base import check_key
 from jaxbandit.live.log_file import LogFile
 from jaxbandit.live.position import Event, Position
 
@@ -39,3 +44,14 @@ class LoggedPosition:
     def _append(self, position: Position, event: Event) -> None:
         position.apply(event)
         self._log.append(position, event)
+
+
+def words_of(key: int | jax.Array | None) -> list[int] | None:
+    """The two words of a player's key, checked; None if there is none, so that a new log draws them."""
+    if key is None:
+        return None
+    if not isinstance(key, jax.Array):
+        key = jax.random.key(integer("key", key, 0, LARGEST_INTEGER))
+    check_key(key)
+    words: list[int] = np.asarray(jax.random.key_data(key)).tolist()
+    return words

@@ -70,6 +70,18 @@ def effective_size(weights: np.ndarray) -> float:
     return float(weights.sum()) ** 2 / squares if squares > 0 else 0.0
 
 
+def of_one_law(arm: np.ndarray, probability: np.ndarray, arms: int) -> bool:
+    """Whether an arm has the same probability in all rounds, as if no policy that learns had made the log.
+
+    >>> of_one_law(np.array([0, 1, 0]), np.array([0.4, 0.6, 0.4]), 3), of_one_law(np.array([0, 1]), np.ones(2), 2)
+    (True, False)
+    """
+    least, most = np.full(arms, np.inf), np.zeros(arms)
+    np.minimum.at(least, arm, probability)
+    np.maximum.at(most, arm, probability)
+    return bool((most <= least * (1 + 1e-6)).all() and most.sum() <= 1.01)  # 1 for several arms: it changed its mind
+
+
 def bootstrap(rounds: Weighted, level: float, resamples: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """The ends [3] of percentile intervals: rounds are drawn with replacement."""
     draw, number = np.random.default_rng(seed), len(rounds.weights)
@@ -98,24 +110,25 @@ def bernstein(rounds: Weighted, reward_range: tuple[float, float], level: float)
 def lower(values: np.ndarray, level: float) -> float:
     """A number that the average of the means of `values` [n] exceeds with probability 1 - level.
 
-    Each value is at least 0, and its mean, given those before, lies in [0, 1]. With m_t = min(1, (1/2 + x_1 + .. +
+    Each value is at least 0, and its mean v_t, given those before, lies in [0, 1]. With m_t = min(1, (1/2 + x_1 + .. +
     x_(t-1)) / t) it is the largest over G scales s = 1/2, 1/4, .. of
 
-        (x_1 + .. + x_n - (log(G / level) + (-log(1 - s) - s) V) / s) / n, V = sum over t of (x_t - m_t)^2,
+        (m_1 + .. + m_n + (sum over t of log(1 + s (x_t - m_t)) - log(G / level)) / s) / n:
 
-    an empirical Bernstein bound for martingales: exp(s (x_t - m_t) + (log(1 - s) + s) (x_t - m_t)^2) has a mean of at
-    most exp(s (mean of x_t - m_t)), because x_t - m_t >= -1. That of Maurer and Pontil 2009 (not opened) is for
-    independent values, with a bound on all of them.
+    1 + s (x_t - m_t) > 0 has the mean 1 + s (v_t - m_t) <= exp(s (v_t - m_t)), so that the product over t of the left
+    side, divided by that of the right side, exceeds G / level with probability level / G at most (Ville's inequality).
+    It is at least the empirical Bernstein bound with these m_t and scales, which has z + (log(1 - s) + s) (z / s)^2, no
+    more than log(1 + z), for z = s (x_t - m_t); in logs of Thompson sampling intervals are two thirds as wide.
 
-    Source: Fan, Grama and Liu 2015, inequality for martingales; Howard, Ramdas, McAuliffe and Sekhon 2021; Waudby-Smith
-    and Ramdas 2024 (none opened: written from memory, and proved by the line above).
+    Source: Waudby-Smith and Ramdas 2024 (betting); for the empirical Bernstein bound Fan, Grama and Liu 2015; Howard,
+    Ramdas, McAuliffe and Sekhon 2021 (none opened: written from memory, and proved by the lines above).
 
     >>> lower(np.ones(1000), 0.05) > 0.98, lower(np.zeros(10), 0.05)
     (True, 0.0)
     """
     number = len(values)
     mean = np.minimum(1, (0.5 + np.cumsum(values) - values) / np.arange(1, number + 1))
-    spread = float(((values - mean) ** 2).sum())
     scales = 0.5 ** np.arange(1, 2 + math.ceil(math.log2(number + 1) / 2))
-    bounds = values.sum() - (math.log(len(scales) / level) - (np.log1p(-scales) + scales) * spread) / scales
+    gains = np.array([np.log1p(scale * (values - mean)).sum() for scale in scales])
+    bounds = mean.sum() + (gains - math.log(len(scales) / level)) / scales
     return min(max(float(bounds.max()) / number, 0.0), 1.0)

@@ -15,12 +15,12 @@ import numpy as np
 from jax.typing import ArrayLike
 
 from jaxbandit.arguments import LARGEST, LARGEST_INTEGER, excerpt, has, integer, list_of, number
-from jaxbandit.base import Policy, check_key
+from jaxbandit.base import Policy
 from jaxbandit.live.decision import Decision
 from jaxbandit.live.history import History, history
 from jaxbandit.live.log_file import LogFile
 from jaxbandit.live.log_result import log_result
-from jaxbandit.live.logged_position import LoggedPosition
+from jaxbandit.live.logged_position import LoggedPosition, words_of
 from jaxbandit.live.position import Choice, Position
 from jaxbandit.live.real_arms import RealArms, check_new_rewards, check_plays, check_some_arms
 from jaxbandit.live.summary_table import Report, report
@@ -34,12 +34,13 @@ class Player(LoggedPosition):
 
     A choice stays open until its answer comes, at any time and in any order. The policy learns in the order in which
     answers come, each with the round, and the probability, of its choice; for a policy that counts transitions, an
-    arm's answers are one sequence in this order. It learns a round of several plays at once, when none of them is open
-    any more: all are answered, or forgotten. A choice and an answer are on the disk before the call returns. A
-    player that is made again with the same arguments and the same file goes on where the last one stopped, and several
-    processes may play from one file: its state is bit for bit that of one player that never stopped. Calls from several
-    threads wait for each other. The file has numbers and names only, and three more files lie beside it while a
-    player is open. It must be on a local disk.
+    arm's answers are one sequence in this order. `Identify` with `ChainGLR` or `Blocks`, whose error rate is that of
+    moves in their order, learns an answer only when those of the arm's earlier plays have come, or are forgotten. It
+    learns a round of several plays at once, when none of them is open any more: all are answered, or forgotten. A
+    choice and an answer are on the disk before the call returns. A player that is made again with the same arguments
+    and the same file goes on where the last one stopped, and several processes may play from one file: its state is bit
+    for bit that of one player that never stopped. Calls from several threads wait for each other. The file has numbers
+    and names only, and three more files lie beside it while a player is open. It must be on a local disk.
 
     Args:
       policy: any policy for rested arms; its own `validate` refuses arms that it cannot play.
@@ -48,7 +49,9 @@ class Player(LoggedPosition):
         name; an arm is in its first state before its first play.
       rewards: (low, high), the least and the largest reward, instead of `states`, if rewards are real numbers.
       store: the path of the log's file, which is made if it does not exist; None to keep the log in memory.
-      key: of the policy's random numbers: an integer, or `jax.random.key(seed)`.
+      key: of the policy's random numbers. None, the default: the one in the file, or for a new log 64 random bits of
+        the operating system. For play that must be repeated an integer, or `jax.random.key(seed)`: two players with
+        the same key and policy choose alike, so that of two tests on the same visitors neither can be read.
       snapshot: the state is stored every so many events; after a stop only the events since then are computed again.
       prior: answers that are imagined of some arms before the first round, by name of the arm, as in `add`.
 
@@ -74,7 +77,7 @@ class Player(LoggedPosition):
         states: Mapping[str, Any] | None = None,
         rewards: tuple[float, float] | None = None,
         store: str | os.PathLike[str] | None = None,
-        key: int | jax.Array = 0,
+        key: int | jax.Array | None = None,
         snapshot: int = 1000,
         prior: Mapping[str, Iterable[str | float]] | None = None,
     ) -> None:
@@ -83,14 +86,10 @@ class Player(LoggedPosition):
         self._policy, self._plays_checked = policy, {1}
         check_leaves("policy", policy)
         code = check_plays(policy, self._arms)
-        if not isinstance(key, jax.Array):
-            key = jax.random.key(integer("key", key, 0, LARGEST_INTEGER))
-        check_key(key)
-        key_data = np.asarray(jax.random.key_data(key))
         kind = type(policy)
         about = self._arms.described() | {
             "policy": {"class": f"{kind.__module__}.{kind.__qualname__}"} | fingerprint.values(policy),
-            "key": key_data.tolist(),
+            "key": words_of(key),
             "floats": str(self._arms.kind),
         }
         if imagined := self._arms.priors({} if prior is None else prior):
@@ -98,7 +97,7 @@ class Player(LoggedPosition):
             kind_of = self._arms.kind.type  # rounded, as files of earlier versions have them
             about["prior"] = [[arm, [[state, float(kind_of(paid))] for state, paid in said]] for arm, said in imagined]
         log = LogFile(store, about, integer("snapshot", snapshot, 1, LARGEST_INTEGER))
-        super().__init__(log, partial(Position, policy, self._arms, key_data, code, imagined))
+        super().__init__(log, partial(Position, policy, self._arms, np.array(log.key, np.uint32), code, imagined))
 
     @overload
     def choose(self, *, plays: None = None, offered: Iterable[str] | None = None) -> Choice: ...
@@ -165,8 +164,8 @@ class Player(LoggedPosition):
     def decision(self) -> Decision | None:
         """Which arm is the best, once a policy that identifies it, as `policies.Identify`, has stopped; None before.
 
-        It is made once: choices and answers that follow do not change it. The error rate of the rule holds if the
-        answers of each arm come in the order of its plays, and if how late one comes says nothing of what it is.
+        It is made once: choices and answers that follow do not change it. The error rate of the rule holds if how late
+        an answer comes, or whether it is forgotten, says nothing of what it is.
         """
         with self._transaction(write=False) as position:
             return position.decision()

@@ -18,6 +18,7 @@ from jax import Array
 from jaxbandit import members
 from jaxbandit.arguments import integer
 from jaxbandit.base import Feedback, State, described
+from jaxbandit.live import arm_order
 from jaxbandit.live.decision import Decision
 from jaxbandit.live.real_arms import RealArms, check_rewards
 from jaxbandit.reward_units import OWN
@@ -103,6 +104,7 @@ class Position:
     def __init__(self, policy: Any, arms: RealArms, key_data: np.ndarray, code: str, prior: list[list[Any]]) -> None:
         self.policy, self.arms, self.key_data, self.code = policy, arms, key_data, code
         self.random = members.probabilities(policy) is not None
+        self.in_order = members.in_order(policy)
         self.n, self.digest = 0, START
         self.round = self.plays = 0
         self.units = check_rewards("states", policy, arms)
@@ -110,6 +112,7 @@ class Position:
         self.last = [0] * arms.arms  # the state that each arm last showed
         self.open: dict[int, Choice] = {}
         self.together: dict[int, list[Any]] = {}  # by round of several plays: how many are open, the others' outcomes
+        self.queues: list[arm_order.Queue] = [[] for _ in range(arms.arms)]  # empty unless `in_order`
         self.retired: list[int] = []
         self.totals: list[list[Any]] = [[0, 0, 0.0] for _ in range(arms.arms)]  # plays, answers, mean reward
         self.decided: list[int] = []  # of a policy that has stopped: its answer, the round and how many answers it had
@@ -143,6 +146,8 @@ class Position:
             chance = None if chances is None else chances[m]
             self.open[first + m] = Choice(self.arms.names[arm], first + m, self.round, chance, time)
             self.totals[arm][0] += 1
+            if self.in_order:
+                self.queues[arm].append([first + m, self.round, None])
         if len(arms) > 1:
             self.together[self.round] = [len(arms), []]
 
@@ -158,6 +163,7 @@ class Position:
         elif kind == "forget":
             for number in event[1]:
                 self._closed(self.open.pop(number), [])
+            self._decide()
         elif kind == "retire":
             self.retired.append(event[1])
         elif kind == "add":
@@ -197,6 +203,9 @@ class Position:
         totals = self.totals[arm]
         totals[1] += 1
         totals[2] += (reward - totals[2]) / totals[1]
+        self._decide()
+
+    def _decide(self) -> None:
         if members.stops(self.policy) is not None and not self.decided:
             best = int(_answer(self.policy, self.state, np.int32(self.round)))
             self.decided = [] if best < 0 else [best, self.round, sum(row[1] for row in self.totals)]
@@ -206,19 +215,31 @@ class Position:
         return Decision(self.arms.names[self.decided[0]], *self.decided[1:]) if self.decided else None
 
     def _closed(self, choice: Choice, outcomes: list[list[Any]]) -> None:
+        """Let the policy learn what it may learn now that a play is not open any more."""
+        if not self.in_order:
+            self._closed_in(choice.round, outcomes)
+            return
+        arm = self.arms.names.index(choice.arm)
+        for t, known, follows in arm_order.closed(self.queues[arm], choice.id, outcomes):
+            if follows:
+                self._closed_in(t, known)
+            else:
+                self.last[arm] = known[0][2]
+
+    def _closed_in(self, t: int, outcomes: list[list[Any]]) -> None:
         """Let the policy learn the outcomes of a round if none of its plays is open any more, all of them at once.
 
         The update of a policy may depend on how many plays a round has, as that of `IMED` does, or count rounds.
         """
-        if choice.round in self.together:
-            left, known = self.together.pop(choice.round)
+        if t in self.together:
+            left, known = self.together.pop(t)
             outcomes = sorted([*known, *outcomes])
             if left > 1:
-                self.together[choice.round] = [left - 1, outcomes]
+                self.together[t] = [left - 1, outcomes]
                 return
         if outcomes:
             _, arms, states, *real = zip(*outcomes)
-            self._learn(list(arms), list(states), real, choice.round)
+            self._learn(list(arms), list(states), real, t)
 
     def _learn(self, arms: list[int], states: list[int], real: list[Any], t: int) -> None:
         whole = np.array([arms, [self.last[arm] for arm in arms], states], np.int32)
@@ -244,6 +265,7 @@ class Position:
         more = jax.tree.map(lambda leaf, row: jnp.concatenate([leaf, row[start : start + 1]]), self.state, rows)
         self.state, self.arms = more, arms
         self.last.append(0 if like is None else self.last[like])
+        self.queues.append([])
         self.totals.append([0, 0, 0.0])
 
     def program(self) -> str:
@@ -287,4 +309,4 @@ class Position:
         return True
 
 
-NUMBERS = ("n", "round", "plays", "last", "retired", "totals", "decided")  # what a snapshot has beside the state
+NUMBERS = ("n", "round", "plays", "last", "queues", "retired", "totals", "decided")  # of a snapshot, beside the state

@@ -188,6 +188,8 @@ def check_plays(policy: Any, arms: RealArms, plays: int = 1) -> str:
     """Raise ValueError unless the policy can play so many of these arms a round; returns a hash of its code."""
     check_threads()
     check_task("policy", policy, Task(arms, plays, name="the player"))
+    if plays > 1 and members.in_order(policy):
+        raise ValueError(f"plays: {plays}; {type(policy).__name__} needs an arm's answers in order; choose one a round")
     real = jnp.result_type(float)
     chances: Any = None if members.probabilities(policy) is None else jax.ShapeDtypeStruct((plays,), real)
     empty: Any = None

@@ -46,7 +46,7 @@ def plot_history(history: History, *, ax: Axes | None = None) -> Axes:
 
 
 def plot_evaluation(evaluation: Evaluation, *, method: str = "doubly robust", ax: Axes | None = None) -> Axes:
-    """What each policy would have earned a round: a dot, with its bootstrap and its empirical Bernstein interval.
+    """What each policy would have earned a round: a dot, with its interval (thick) and the empirical Bernstein one.
 
     The dot is hollow where the evaluation warns. A dashed line is at the mean reward of the log.
 
@@ -66,7 +66,8 @@ def plot_evaluation(evaluation: Evaluation, *, method: str = "doubly robust", ax
     colour = COLOURS[0]
     ax.hlines(places, evaluation.bernstein_low, evaluation.bernstein_high, color=colour, lw=1.2, label="Bernstein")
     low, high = evaluation.low[:, column], evaluation.high[:, column]
-    ax.hlines(places, low, high, color=colour, lw=6, alpha=0.45, label="bootstrap")
+    label = "bootstrap" if evaluation.interval == "bootstrap" else "_the same"  # not in the legend
+    ax.hlines(places, low, high, color=colour, lw=6, alpha=0.45, label=label)
     for doubtful, face, said in ((False, colour, "estimate"), (True, "white", "estimate, with a warning")):
         chosen = np.array([bool(notes) == doubtful for notes in evaluation.notes])
         if chosen.any():

@@ -43,6 +43,12 @@ class Result:
     cost: np.ndarray | None = None  # [scenario, arm], of a play, where all arms pay, played or not
     passive_reward: np.ndarray | None = None  # [scenario, arm, state], of arms that are not played; None for `reward`
 
+    def __post_init__(self) -> None:
+        """Make the arrays read-only, of views, so that those of others stay as they are."""
+        for name, value in list(vars(self).items()):
+            if name not in ("fingerprint", "carry", "provenance"):
+                object.__setattr__(self, name, _read_only(value))
+
     @property
     def labels(self) -> tuple[str, ...]:
         return tuple(self.visits)
@@ -181,3 +187,13 @@ def join_times(pieces: list[Result]) -> Result:
             for name, arrays in pieces[-1].recorded.items()
         },
     )
+
+
+def _read_only(value: Any) -> Any:
+    """A read-only view of an array, or of all arrays in a dict; anything else as it is."""
+    if isinstance(value, dict):
+        return {name: _read_only(entry) for name, entry in value.items()}
+    if isinstance(value, np.ndarray):
+        value = value.view()
+        value.flags.writeable = False
+    return value

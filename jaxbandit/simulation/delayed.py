@@ -22,6 +22,7 @@ class Pending(NamedTuple):
     under_way: dict[str, Array]  # [places, ..], the feedback of round r at index r % places
     due: Array | None = None  # [places] int32, after which round it is due; None if that is the same in all runs
     bits: Array | None = None  # uint32, the random bits of the present round's delay; None if delays are not drawn
+    last: Array | None = None  # [K] int32, after which round each arm's last play is due; None unless `in_order`
 
 
 @pytree

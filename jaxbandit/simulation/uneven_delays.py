@@ -41,7 +41,8 @@ class DelayedUnevenly(Wrapper):
     """A policy whose feedback is delayed by other numbers of rounds in other rounds.
 
     The feedback of a round with the delay d, in the batch whose last round is e, reaches the policy after round e + d.
-    What arrives after the same round is handed on in the order of the rounds in which it was played.
+    What arrives after the same round is handed on in the order of the rounds in which it was played. For a policy that
+    needs each arm's feedback `in_order`, that of a play is not due before that of the arm's earlier plays.
 
     Fields:
       policy: the policy.
@@ -65,9 +66,11 @@ class DelayedUnevenly(Wrapper):
     def init(self, *arguments: Array) -> Pending:
         """The policy's state before the first round, and empty arrays for pending feedback."""
         drawn = isinstance(self.law, Delays)
-        due = jnp.zeros(self.places, jnp.int32) if drawn or self.arms is not None else None
+        kept = drawn or self.arms is not None or self.in_order
+        due = jnp.zeros(self.places, jnp.int32) if kept else None
         bits = jnp.uint32(0) if drawn else None
-        return Pending(self.policy.init(*arguments), room(self.shapes, self.places), due, bits)
+        last = jnp.zeros(len(arguments[0]), jnp.int32) if self.in_order else None
+        return Pending(self.policy.init(*arguments), room(self.shapes, self.places), due, bits, last)
 
     def scores(self, key: Array, state: Pending, t: Array) -> tuple[Array, Pending]:
         """The policy's scores, and the new state with the random bits of this round's delay."""
@@ -81,11 +84,15 @@ class DelayedUnevenly(Wrapper):
         """Keep the feedback, and update the policy with the feedback that is due after this round."""
         t, places = feedback.t, self.places
         under_way = kept_with(self, state, feedback, places)
+        last = state.last
         age = (t - jnp.arange(places, dtype=jnp.int32)) % places  # of the feedback at each place, in rounds
         if state.due is None:
             kept, due = None, jnp.where(age < t, self._due(None, feedback, t - age), 0)
         else:
             now = self._due(state.bits, feedback, t)
+            if last is not None:
+                now = jnp.maximum(jnp.where(now > 0, now, LARGEST_INTEGER), last[feedback.arms].max())  # 0: never
+                last = last.at[feedback.arms].set(now)
             kept = due = jax.lax.dynamic_update_index_in_dim(state.due, now, t % places, 0)
 
         def receive(carry: tuple[Array, State]) -> tuple[Array, State]:
@@ -97,7 +104,7 @@ class DelayedUnevenly(Wrapper):
 
         flags = _packed(due == t)
         _, policy_state = jax.lax.while_loop(lambda carry: (carry[0] != 0).any(), receive, (flags, state.policy))
-        return Pending(policy_state, under_way, kept, state.bits)
+        return Pending(policy_state, under_way, kept, state.bits, last)
 
     def _due(self, bits: Any, feedback: Feedback, rounds: Array) -> Array:
         """The round after which the feedback of these rounds is due."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -178,6 +178,7 @@ class Blocks:
     ((2, 2, 49), [0.5, 0.5], [2, 2], [False, False])
     """
 
+    in_order: ClassVar[bool] = True  # blocks are of moves in their order
     units = "mapped"
 
     joint: bool = static(False)

@@ -178,6 +178,11 @@ class ChainGLR(GLR):
 
     threshold: Threshold = static("mixture")
 
+    @property
+    def in_order(self) -> bool:
+        """The mixture over the true likelihood is a martingale of moves in their order; in another one it is none."""
+        return self.threshold == "mixture"
+
     def validate(self, task: Task) -> None:
         checks.choice(self, "threshold", ("mixture", "heuristic"))
         check_same_rewards(self, task)

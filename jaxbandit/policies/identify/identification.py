@@ -43,7 +43,8 @@ class Identify:
 
     It stops after the first round in which `stopping` has enough evidence that the arm with the largest estimated mean
     is better than each other one. With an exact rule the probability of a wrong answer is at most delta, whatever
-    samples. Play it with `simulate(.., until="stopped", horizon=cap)`.
+    samples. Play it with `simulate(.., until="stopped", horizon=cap)`. If feedback is late, `ChainGLR` and `Blocks` get
+    each arm's moves in their order: a move that overtakes an earlier one waits for it.
 
     Args:
       sampling: `TopTwo()`, the default, `TrackAndStop()`, `SuccessiveElimination()`, `LUCB()`, `RoundRobin()`, or any
@@ -84,6 +85,11 @@ class Identify:
             members.units(part) for part in (self.stopping, *([self.sampling] if self._samples_by_policy() else []))
         }
         return kinds.pop() if len(kinds) == 1 else "own"
+
+    @property
+    def in_order(self) -> bool:
+        """Whether the proof of the stopping rule is of each arm's moves in their order."""
+        return members.in_order(self.stopping)
 
     def init(self, reward: Array) -> Identifying:
         memory = self.stopping.begin(reward)
