@@ -122,7 +122,7 @@ command_line: options listing experiment grids
 command_line/grids: policy_grid offered criterion landscape toml_file searches
 judging: policy_text progress_line standings judged_spaces failures atlas_card judge_options judgement overview \
 playing judged_answers report
-commands: judge stress sweep tune evaluate atlas policies entry completion""".splitlines()
+commands: judge stress sweep tune evaluate atlas policies entry""".splitlines()
     )
 }
 # what the `__init__` of a room says that others may take beside the names in its `__all__`: a module, or a name in one
@@ -247,7 +247,7 @@ PUBLIC_THINGS = [
 ]
 COMMANDS = """
 ablation adversary asymptotic_bounds bandit_as_process bayes benchmark budget changing concentration
-decision_processes families front hidden hidden_learned identification iid
+decision_processes families front hidden identification iid
 initial_state judge known_chains learned lower_bound mixed optimality own_policy paper peers policies restless
 robustness scenario1 scenario2 scenario3 scenario4 sweep tune uniformly_good wrong_stops
 """.split()

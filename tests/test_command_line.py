@@ -1,4 +1,4 @@
-"""The command `jaxbandit`: what it lists, looks up, completes and refuses, and a stress test as a whole."""
+"""The command `jaxbandit`: what it lists, looks up and refuses, and a stress test as a whole."""
 
 import csv
 import dataclasses
@@ -13,7 +13,7 @@ import pytest
 
 import jaxbandit
 from jaxbandit import UCB1, stress
-from jaxbandit.commands import atlas, completion, entry, policies
+from jaxbandit.commands import atlas, entry, policies
 
 ROOT = Path(__file__).parent.parent
 
@@ -64,7 +64,6 @@ def test_what_is_wrong_is_named_with_what_is_like_it(call, monkeypatch):
         (["atlas", "scenario1"], "'scenario1' (did you mean scenario 1?); jaxbandit atlas lists all"),
         (["atlas", "nosuch"], "no problem is called 'nosuch'; jaxbandit atlas lists all"),
         (["policies", "klucb"], "NAME: there is no 'klucb' (did you mean KLUCB?)"),
-        (["completion", "fish"], "SHELL: there is no 'fish'; there are bash, zsh"),
     ):
         code, printed, complaint = call(*arguments)
         assert (code, printed) == (2, "") and words in complaint and "Traceback" not in complaint
@@ -101,27 +100,6 @@ def test_every_policy_is_told(call):
         assert all(f"\n{field.name} " in told for field in dataclasses.fields(policy))
         assert max(map(len, told.partition("\n>>> ")[0].splitlines())) <= 80
     assert "\n  exponent: " in call("policies", "IMEDMC")[1]
-
-
-def test_bash_completes():
-    """In a bash without the command itself: words are offered as the shell will ask for them."""
-    lines = [
-        ("jaxbandit", "sw"),
-        ("jaxbandit", "stress", "KLUCBM"),
-        ("jaxbandit", "judge", "--hor"),
-        ("jaxbandit", "tune", "--criterion", "m"),
-        ("jaxbandit", "atlas", "hidden", "tenth", "error", "0.0"),
-        ("jaxbandit", "atlas", r"scenario\ 1,\ o"),
-        ("jaxbandit", "sweep", "a"),
-    ]
-    asked = [
-        f"COMP_WORDS=({' '.join(map(repr, line))}); COMP_CWORD={len(line) - 1}; _jaxbandit; echo ${{COMPREPLY[@]}}\n"
-        for line in lines
-    ]
-    program = completion.script("bash") + "\n" + "".join(asked)
-    done = subprocess.run(["bash", "-c", program], capture_output=True, text=True, check=True)
-    offered = ["sweep", "KLUCBMC", "--horizon", "mean median", "0.05", "scenario 1, others i.i.d.", ""]
-    assert (done.stdout.splitlines(), done.stderr) == (offered, "")
 
 
 def test_the_command_in_a_process():

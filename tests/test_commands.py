@@ -33,7 +33,6 @@ families: growth; families
 front: final worst scenario_1 scenario_2 scenario_3 scenario_4 i_i_d_arms i_i_d_high tenth best20 best1000; front
 restless: table best overtaking; restless finals
 hidden: verdicts regret final; hidden
-hidden_learned: regret states final; hidden_learned
 bayes: Bernoulli_uniform chains_sticky; bayes
 learned: Bernoulli_60_rounds chains_60_rounds failures; learned
 known_chains: missed again; known_chains
@@ -58,7 +57,7 @@ WHOLE = WHOLE.replace("FIGURES", " ".join(f"figure_{n}" for n in "1a 1b 1c 1d 1e
 WHOLE = {name: files.split("; ") for name, _, files in (line.partition(": ") for line in WHOLE.strip().splitlines())}
 # in these, more runs go on
 GROWS = "optimality uniformly_good families front restless hidden known_chains policies tune paper mixed".split()
-REPORT = "front restless hidden hidden_learned decision_processes budget paper".split()
+REPORT = "front restless hidden decision_processes budget paper".split()
 SETTINGS = {
     "asymptotic_bounds": {},
     "uniformly_good": {"runs": 3, "horizon": 200, "pairs": 3},
@@ -67,7 +66,6 @@ SETTINGS = {
     "learned": {"runs": 2, "horizon": 60, "problems": 5, "steps": 2, "budget": 32},
     "changing": {"runs": 3, "horizon": 200, "problems": 4, "runs_of_problem": 2},
     **{name: {"quick": True} for name in ("decision_processes", "budget", "robustness")},
-    "hidden_learned": {"runs": 3, "horizon": 100, "fitted": 3, "lengths": "60"},
     "tune": {"runs": 4, "held_out": 6, "horizon": 300, "policy": "UCB1", "grid": "bonus = [0.5, 2]"},
     "paper": {"runs": 6, "horizon": 300},
 }
@@ -82,10 +80,6 @@ REPLACED = {  # for speed
     "bayes.PRIORS": only("bayes", "PRIORS", "Bernoulli, uniform", "chains, sticky"),
     "bayes.playing_two_states": lambda: FEW,
     "learned.playing_two_states": lambda: FEW,
-    "hidden_learned.LEARNERS": only("hidden_learned", "LEARNERS", "KL-UCB-SM", "HiddenThompson"),
-    "hidden_learned.TRIED": (1, 2),
-    "hidden_learned.PROBLEMS": ("hidden scenario 1 error 0.1",),
-    "hidden_learned.KINDS": only("hidden_learned", "KINDS", "two slow states"),
     "learned.NETWORKS": {"counts": Exchangeable(4)},
     "learned.DISCOUNTS": (0.9,),
     "learned.DEPTH": {"Bernoulli": 10, "chains": 10},

@@ -1,13 +1,11 @@
 """The experiments on restless and on hidden arms: tables against computation by hand, at tiny sizes."""
 
-from types import SimpleNamespace
-
 import jax
 import numpy as np
 import pytest
 
 import jaxbandit
-from experiments import hidden, hidden_learned, restless
+from experiments import hidden, restless
 from experiments.comparisons import weak_regret
 from experiments.published.scenarios import environment
 from jaxbandit import Result, metrics
@@ -110,64 +108,3 @@ def test_verdicts_on_hidden_arms_are_shares_of_runs_and_plays(monkeypatch):
         on_them = sum(plays[run, k] for run in range(15) for k in range(5) if said[run, k])
         assert row["weighed by plays"] == pytest.approx(on_them / (15 * 200))
         assert arms.means()[0] == arms.means().max()
-
-
-def test_symbols_that_are_fitted_have_the_law_of_their_arms():
-    """How often each symbol follows each other: eight means within 5 standard errors, missed once in 100,000 times."""
-    for kind in hidden_learned.KINDS.values():
-        symbols = hidden_learned.symbols_of(kind, 200, 400, seed=1)
-        expected = kind.arms().symbol_transition()[0]
-        for before in (0, 1):
-            left = symbols[:, :-1] == before
-            after = (left & (symbols[:, 1:] == 1)).sum(1) - expected[before, 1] * left.sum(1)  # of mean 0
-            assert abs(after.mean()) < 5 * after.std(ddof=1) / np.sqrt(200)
-    again = hidden_learned.symbols_of(kind, 200, 400, seed=2)
-    assert 0.3 < (symbols != again).mean() < 0.7
-
-
-def test_shares_of_fits_are_counted_over_arms(monkeypatch):
-    """Three arms with two states: by BIC 2, 3 and 1 of them, by what is held out 2, 2 and 3; one interval is right."""
-    kind = hidden_learned.KINDS["two slow states"]
-    truth = (0.1 * 0.1 + 0.05 * 0.8) / 0.15
-    fit = SimpleNamespace(
-        tried=(1, 2, 3),
-        states=2,
-        bic=np.array([[3, 1, 2], [3, 2, 1], [1, 2, 3]]),
-        predictive=np.array([[1, 3, 2], [1, 3, 2], [1, 2, 3]]),
-        means=truth + np.array([0.01, 0.03, -0.03]),
-        means_standard_errors=np.array([0.01, 0.01, 0.01]),
-    )
-    monkeypatch.setattr(hidden_learned.environments, "fit_hidden", lambda *_, **__: fit)
-    row = hidden_learned.fitted(kind, 30, hidden_learned.Settings(fitted=3))
-    shares = [row[name] for name in ("right by BIC", "too many", "right by what is held out")]
-    assert shares == pytest.approx([1 / 3, 1 / 3, 2 / 3])
-    assert row["intervals that hold the mean"] == pytest.approx(1 / 3) and row["states of all together"] == "2"
-    assert hidden_learned.in_percent([row])[0]["right by BIC"] == "33%"
-
-
-def test_learning_hidden_chains_is_compared_run_by_run():
-    """With the best of the others: on one problem it costs 2 in every run, on another it saves something."""
-    runs, other = np.arange(6.0), np.array([9.0, 9, 9, 9, 9, 10])
-    ends = {"KL-UCB-SM": other + 5, "IMED-MC": runs + 1, "Thompson-MC": other + 7, hidden_learned.KNOWING: 0 * runs}
-
-    def result(learning):
-        lost = ends | {hidden_learned.LEARNING: learning}
-        visits = {}
-        for label, values in lost.items():
-            bad = np.asarray(values, np.int32)  # plays of an arm that is worse by 1 in each
-            plays = np.stack([100 - bad, bad], -1)[:, None, :, None]  # [run, time, arm, state]
-            visits[label] = np.concatenate([plays * 0, plays], -1)[None, None].astype(np.int32)
-        means, reward = np.array([[1.0, 0.0]]), np.array([[[0.0, 1.0], [0.0, 1.0]]])
-        return Result(
-            ("s",), np.array([100]), visits, means, reward, horizon=100, rounds=100, plays=1, fingerprint={}, carry={},
-            problem="hidden",
-        )  # fmt: skip
-
-    best, more = hidden_learned.compared(result(runs + 3))
-    assert best == "IMED-MC"
-    np.testing.assert_allclose(more, 2)
-    fits = [{"kind": "one state", "symbols": "50", "right by BIC": 0.75}]
-    words = hidden_learned.in_words({"a": result(runs + 3), "b": result(0 * runs)}, fits)
-    assert "beyond chance, on b; more on a." in words and "after 50 symbols: one state 75%" in words
-    row = hidden_learned.regret_rows({"a": result(runs + 3)})[0]
-    assert row["IMED-MC"].startswith("3.5 ±") and row[f"{hidden_learned.LEARNING} has more"] == "2.0 ± 0.0"

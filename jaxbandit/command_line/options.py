@@ -24,24 +24,24 @@ T = TypeVar("T")
 VALUES = {int: "N", float: "X"}  # what stands for a value of this type in `--help`
 
 
-def option(default: Any, help: str, offered: Iterable[str] = ()) -> Any:
-    """An option with a flag; what is `offered` as its value, the shell completes."""
-    return dataclasses.field(default=default, metadata={"help": help, "offered": tuple(offered)})
+def option(default: Any, help: str) -> Any:
+    """An option with a flag."""
+    return dataclasses.field(default=default, metadata={"help": help})
 
 
-def argument(help: str, offered: Iterable[str] = ()) -> Any:
+def argument(help: str) -> Any:
     """An option that has to be given, without a flag."""
-    return dataclasses.field(metadata={"help": help, "nargs": None, "offered": tuple(offered)})
+    return dataclasses.field(metadata={"help": help, "nargs": None})
 
 
-def arguments(help: str, one: str, offered: Iterable[str] = ()) -> Any:
+def arguments(help: str, one: str) -> Any:
     """What has to be given without a flag, once or several times: a tuple of texts, each of which is called `one`."""
-    return dataclasses.field(metadata={"help": help, "nargs": "+", "one": one, "offered": tuple(offered)})
+    return dataclasses.field(metadata={"help": help, "nargs": "+", "one": one})
 
 
-def name_in_words(help: str, offered: Iterable[str]) -> Any:
+def name_in_words(help: str) -> Any:
     """A name without a flag, which may be left out, and may have blanks that are not quoted."""
-    return dataclasses.field(default="", metadata={"help": help, "nargs": "*", "offered": tuple(offered)})
+    return dataclasses.field(default="", metadata={"help": help, "nargs": "*"})
 
 
 def _whole(text: str) -> int:

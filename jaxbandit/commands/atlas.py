@@ -21,7 +21,7 @@ from jaxbandit.texts import filled, near_miss
 class Settings:
     """What is looked up."""
 
-    name: str = name_in_words("of a problem; all are listed if there is none", atlas)
+    name: str = name_in_words("of a problem; all are listed if there is none")
 
 
 def kind_of(arms: Any) -> str:

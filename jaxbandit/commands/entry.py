@@ -14,7 +14,7 @@ from jaxbandit.command_line import options
 from jaxbandit.command_line.listing import about, listing
 
 # a command is a file beside this one, with `Settings` and `run`, and its name here; imported when it is asked for
-COMMANDS = ("judge", "stress", "sweep", "tune", "evaluate", "atlas", "policies", "completion")
+COMMANDS = ("judge", "stress", "sweep", "tune", "evaluate", "atlas", "policies")
 
 
 def module_of(name: str) -> ModuleType:

@@ -22,7 +22,7 @@ CLASSES = {name: thing for name in policies.__all__ if inspect.isclass(thing := 
 class Settings:
     """What is looked up."""
 
-    name: str = name_in_words("of a policy; all are listed if there is none", CLASSES)
+    name: str = name_in_words("of a policy; all are listed if there is none")
 
 
 def all_of_them() -> str:

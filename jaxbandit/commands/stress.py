@@ -15,7 +15,6 @@ import dataclasses
 import importlib.util
 from pathlib import Path
 
-import jaxbandit
 from jaxbandit import Policy, stress
 from jaxbandit.command_line.experiment import begin, finish
 from jaxbandit.command_line.options import Simulation, argument, file_name, option
@@ -35,14 +34,14 @@ class Settings(Simulation):
 
     QUICK = Simulation.QUICK | {"problems": 8, "budget": 32, "number": 1, "judged": 8}
     _: dataclasses.KW_ONLY
-    policy: str = argument("an expression of the library's, or FILE.py:EXPRESSION", jaxbandit.ALL)
+    policy: str = argument("an expression of the library's, or FILE.py:EXPRESSION")
     runs: int = option(64, "runs of each random problem")
     horizon: int = option(10_000, "rounds of a run")
     problems: int = option(128, "how many problems are drawn from the space")
     budget: int = option(256, "how many problems the search for the worst plays")
     number: int = option(3, "how many of the worst are reported")
     judged: int = option(1000, "new runs on which the worst are judged")
-    space: str = option("", "expression of a space of jaxbandit.stress; default: the first that it plays", SPACES)
+    space: str = option("", "expression of a space of jaxbandit.stress; default: the first that it plays")
     out: str = option(
         "", "folder for tables and counts; default: results/stress/, one for each policy, horizon and seed"
     )

@@ -43,7 +43,7 @@ class Settings(Simulation):
     horizon: int = option(10_000, "rounds of a run")
     out: str = option("", "folder; default: results/tune/, a folder for each policy, horizon and seed")
     held_out: int = option(2000, "held-out runs, numbered behind the training runs")
-    policy: str = option("TVKLUCB", f"one of {', '.join(GRIDS)}", GRIDS)
+    policy: str = option("TVKLUCB", f"one of {', '.join(GRIDS)}")
     scenarios: str = option("scenario 1, scenario 2", "of the paper, with commas between them")
     criterion: str = option("mean", "of the runs' final regret: mean, median or a quantile, as 0.9", ("mean", "median"))
     gradient: bool = option(False, "also search by CMA-ES and along the gradient, with as many rounds as the grid")

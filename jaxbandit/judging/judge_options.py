@@ -9,7 +9,6 @@ from typing import Any
 
 import jax
 
-from jaxbandit import ALL
 from jaxbandit.command_line.options import Quick, Simulation, arguments, option
 
 FULL = {"problems": 4, "budget": 4, "number": 2, "runs": 4}  # times what is asked for
@@ -25,7 +24,7 @@ class Settings(Quick):
     """Options of a judgement."""
 
     QUICK = Quick.QUICK | {"runs": 64, "horizon": 1000}
-    policies: tuple[str, ...] = arguments("an expression of the library's, or FILE.py:EXPRESSION", "POLICY", ALL)
+    policies: tuple[str, ...] = arguments("an expression of the library's, or FILE.py:EXPRESSION", "POLICY")
     runs: int = option(200, "runs of every named problem, and of the worst ones")
     horizon: int = option(10_000, "rounds of a run")
     problems: int = option(96, "how many problems are drawn from the space")
