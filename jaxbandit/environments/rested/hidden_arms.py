@@ -20,7 +20,7 @@ from jaxbandit.environments.rested.markov_arms import (
     MarkovState,
     initial_law,
     initial_thresholds,
-    markov,
+    markov_of,
     recurrent,
     rewards_of,
 )
@@ -117,7 +117,13 @@ def hidden(
     >>> hidden([[[0.9, 0.1], [0.2, 0.8]]] * 2, [[0.2, 0.7], [0.1, 0.3]]).reward.tolist()
     [[0.0, 1.0], [0.0, 1.0]]
     """
-    moves = recurrent(transition)
+    return hidden_of(recurrent(transition), emission, reward, initial_state=initial_state)
+
+
+def hidden_of(
+    moves: np.ndarray, emission: ArrayLike, reward: ArrayLike = (0.0, 1.0), *, initial_state: InitialState = 0
+) -> HiddenArms:
+    """Hidden arms of matrices [K, S, S] as `recurrent` returns them; one arm alone can be fitted."""
     arms, states = moves.shape[:2]
     shows = finite("emission", emission)
     if shows.shape == (arms, states):
@@ -136,7 +142,7 @@ def hidden(
         raise ValueError(
             "emission: a state with a symbol is rarer than 2^-31, too rare to be drawn; make it 0 or larger"
         )
-    pairs = markov(np.repeat(to_pairs, symbols, axis=1), np.tile(paid, states))
+    pairs = markov_of(recurrent(np.repeat(to_pairs, symbols, axis=1), 1), np.tile(paid, states), 0)
     first = (initial_law(initial_state, moves)[..., None] * shows).reshape(arms, states * symbols)
     pairs = replace(pairs, initial=first, initial_thresholds=initial_thresholds(first))
     return HiddenArms(transition=moves, emission=shows, reward=paid, pairs=pairs)

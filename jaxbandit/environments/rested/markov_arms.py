@@ -185,7 +185,11 @@ def markov(transition: ArrayLike, reward: ArrayLike, *, initial_state: InitialSt
     >>> markov([[[0.5, 0.5], [0.4, 0.6]], [[0.9, 0.1], [0.5, 0.5]]], (0, 1)).means().round(4).tolist()
     [0.5556, 0.1667]
     """
-    transition = recurrent(transition)
+    return markov_of(recurrent(transition), reward, initial_state)
+
+
+def markov_of(transition: np.ndarray, reward: ArrayLike, initial_state: InitialState) -> MarkovArms:
+    """Arms of matrices [K, S, S] as `recurrent` returns them; one alone can be fitted, with nothing to choose from."""
     arms, states = transition.shape[:2]
     rewards = rewards_of(reward, arms, states)
     initial = initial_law(initial_state, transition)
@@ -198,14 +202,14 @@ def markov(transition: ArrayLike, reward: ArrayLike, *, initial_state: InitialSt
     )
 
 
-def recurrent(transition: ArrayLike) -> np.ndarray:
-    """Return the transition matrices of K arms with one recurrent class each, [K, S, S] in float64."""
+def recurrent(transition: ArrayLike, least: int = 2) -> np.ndarray:
+    """Return the transition matrices of at `least` so many arms with one recurrent class each, [K, S, S] in float64."""
     rows = finite("transition", transition)
     if rows.ndim != 3 or rows.shape[1] != rows.shape[2] or rows.shape[1] < 2:
         raise ValueError(f"transition: shape {rows.shape} is not [K, S, S] with S >= 2")
     if rows.shape[1] > MOST_STATES:
         raise ValueError(f"transition: {rows.shape[1]} states; at most {MOST_STATES} are supported")
-    if rows.shape[0] < 2:
+    if rows.shape[0] < least:
         raise ValueError("transition: one arm only; a bandit needs at least 2")
     rows = stochastic("transition", rows)
     for arm, chain in enumerate(rows):

@@ -1,0 +1,140 @@
+"""Visible chains seen in some steps only: powers of the rows lead from one state that was seen to the next."""
+
+from __future__ import annotations
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+
+from jaxbandit import chains
+from jaxbandit.environments.rested.hidden_errors import delta, within_rows
+
+ROUNDS, STILL = 20_000, 1e-13  # of expectation maximisation, and the gain in nats a move that ends it
+NONE = 0.01  # expected moves, of which there are none
+ALIKE = 2.0  # nats by which rows may be less likely and still describe the data
+
+
+class Moves(NamedTuple):
+    """Rows of one arm, and what they say of the steps that were not seen."""
+
+    rows: np.ndarray  # [S, S]
+    log_likelihood: float
+    expected: np.ndarray  # [S, S], transitions, seen or not, and the pseudo-counts
+
+
+class OverGaps(NamedTuple):
+    """The estimates of one arm."""
+
+    rows: np.ndarray  # [S, S]
+    errors: np.ndarray  # [S, S], NaN at 0 and 1, and where the data do not determine a row
+    mean_error: float
+
+
+def over_gaps(label: str, sequences: list[np.ndarray], reward: np.ndarray, prior: float) -> OverGaps:
+    """The rows [S, S] with the largest likelihood, of sequences [steps] with -1 where nothing was seen.
+
+    The likelihood is the product over g of (P^g)[s, s'] for each state s that is followed, g steps later, by s', with
+    `prior` times log P[s, s'] added to its logarithm for all s, s'. Expectation maximisation starts from rows that
+    stay, are independent, and move; where several maxima are as high, the one that is reached from rows that stay is
+    taken, and a warning says so. With two states and even g only, P = L + d (I - L) and L - d (I - L) are as likely,
+    with L the stationary law in both rows.
+    """
+    states = len(reward)
+    counts = _counted(sequences, states)
+    shown = np.unique(np.concatenate(sequences))
+    usual = np.bincount(np.concatenate([each[1:][each[1:] >= 0] for each in sequences]), minlength=states) + prior
+    usual = usual / usual.sum()
+    possible = np.isin(np.arange(states), shown) | (prior > 0)
+    stays = np.eye(states)
+    maxima = []
+    for start in (0.8 * stays + 0.2 * possible, 0 * stays + possible, np.where(stays, 0.1, possible)):
+        first = start / start.sum(axis=1, keepdims=True)
+        left = counts[:, possible].sum(axis=(0, 2)) if not prior else np.ones(states)
+        maxima.append(_maximum(np.where((left > 0)[:, None], first, usual), counts, prior))
+    highest = max(each.log_likelihood for each in maxima)
+    best = next(each for each in maxima if each.log_likelihood > highest - 1e-5)
+    others = [each.rows for each in maxima if each.log_likelihood > highest - ALIKE]
+    other = max(others, key=lambda rows: float(np.abs(rows - best.rows).max()))
+    if np.abs(other - best.rows).max() > 0.02:
+        text = "; ".join(" ".join(f"{each:.3f}" for each in row) for row in other) if states < 4 else "others"
+        warnings.warn(
+            f"data: the gaps of arm {label} leave its rows undecided: [{text}] are nearly as likely as those taken. "
+            "Some states seen in successive steps would decide",
+            stacklevel=4,
+        )
+    own = (best.expected >= NONE) | (prior > 0)
+    rows = np.where(own, best.rows, 0)
+    rows /= rows.sum(axis=1, keepdims=True)
+    errors, mean_error = _errors(rows, own, counts, prior, reward)
+    return OverGaps(rows, errors, mean_error)
+
+
+def _counted(sequences: list[np.ndarray], states: int) -> np.ndarray:
+    """[g, S, S], how often a state that was seen was followed by another one, the next one seen, after 1 to g steps."""
+    pairs = []
+    for sequence in sequences:
+        seen = np.flatnonzero(sequence >= 0)
+        pairs.append(np.stack([np.diff(seen), sequence[seen[:-1]], sequence[seen[1:]]]))
+    together = np.concatenate(pairs, axis=1)
+    counts = np.zeros((together[0].max(), states, states))
+    np.add.at(counts, (together[0] - 1, together[1], together[2]), 1)
+    return counts
+
+
+def _maximum(rows: np.ndarray, counts: np.ndarray, prior: float) -> Moves:
+    """Expectation maximisation from these rows."""
+    before = -np.inf
+    for _ in range(ROUNDS):
+        here = _expected(rows, counts, prior)
+        sums = here.expected.sum(axis=1, keepdims=True)
+        if here.log_likelihood - before <= STILL * counts.sum():
+            break
+        rows, before = np.where(sums > 0, here.expected / np.where(sums > 0, sums, 1), rows), here.log_likelihood
+    return here
+
+
+def _expected(rows: np.ndarray, counts: np.ndarray, prior: float) -> Moves:
+    """The log-likelihood of rows, and the transitions to be expected, of states [g, S, S] seen 1 to g steps apart.
+
+    The derivative of the sum of counts log(P^g) by P is the sum over g and k < g of (P^k)' W_g (P^(g-1-k))', with W_g
+    the counts over P^g; times P it is the expected number of transitions.
+    """
+    powers = [rows]
+    for _ in range(len(counts) - 1):
+        powers.append(powers[-1] @ rows)
+    chances = np.stack(powers)
+    shares = np.divide(counts, chances, where=counts > 0, out=np.zeros_like(counts))
+    likelihood = np.sum(counts * np.log(np.where(counts > 0, chances, 1)))
+    after, slope, turned = np.zeros_like(rows), np.zeros_like(rows), rows.T
+    for share in shares[::-1]:
+        after = share + after @ turned
+        slope = after + turned @ slope
+    penalty = prior * np.sum(np.log(rows)) if prior else 0.0
+    return Moves(rows, float(likelihood + penalty), rows * slope + prior)
+
+
+def _errors(
+    rows: np.ndarray, own: np.ndarray, counts: np.ndarray, prior: float, reward: np.ndarray
+) -> tuple[np.ndarray, float]:
+    """The standard errors of the rows [S, S] and of the mean, from second derivatives by the logarithms of the rows."""
+    size, step = rows.size, 1e-5
+
+    def slope(exponents: np.ndarray) -> np.ndarray:
+        moved = rows * np.exp(exponents.reshape(rows.shape))
+        moved = moved / moved.sum(axis=1, keepdims=True)
+        expected = _expected(moved, counts, prior).expected
+        return (expected - expected.sum(axis=1, keepdims=True) * moved).ravel()
+
+    curvature = np.stack([(slope(unit) - slope(-unit)) / (2 * step) for unit in np.eye(size) * step])
+    kept = within_rows(np.repeat(np.arange(len(rows)), len(rows)), own.ravel())
+    by_z = np.zeros((size, size))
+    for state, row in enumerate(rows):
+        place = slice(state * len(row), (state + 1) * len(row))
+        by_z[place, place] = np.diag(row) - np.outer(row, row)
+    mean = np.full(size, np.nan)
+    if len(chains.recurrent_classes(rows)) == 1:  # else an error follows
+        mean = (chains.stationary(rows)[:, None] * chains.relative_values(rows, reward)).ravel() @ by_z
+    variances = delta(curvature, kept, np.vstack([by_z, mean]))
+    errors = np.where(own.ravel() & (rows.ravel() < 1), np.sqrt(variances[:-1]), np.nan).reshape(rows.shape)
+    return errors, float(np.sqrt(variances[-1]))
