@@ -45,7 +45,7 @@ def improved_rows(rows: Array, moves: Array, begun: Array) -> Array:
         slope = jax.grad(value)(rows)
         centred = slope - jnp.sum(rows * slope, axis=1, keepdims=True)
         direction = rows * centred / jnp.where(weights > 0, weights, 1.0)[:, None]
-        tried = jnp.maximum(rows + jnp.array(LENGTHS)[:, None, None] * direction, LEAST)
+        tried = jnp.maximum(rows[None] + jnp.array(LENGTHS)[:, None, None] * direction[None], LEAST)
         tried /= jnp.sum(tried, axis=-1, keepdims=True)
         return tried[jnp.nanargmax(jax.vmap(value)(tried))]
 

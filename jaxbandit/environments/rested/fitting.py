@@ -16,7 +16,7 @@ from jaxbandit.environments.rested.columns import States, text_of_fit
 from jaxbandit.environments.rested.gap_fitting import over_gaps
 from jaxbandit.environments.rested.independence import judge, transitions
 from jaxbandit.environments.rested.markov_arms import MOST_STATES, InitialState, MarkovArms, markov_of, recurrent
-from jaxbandit.environments.rested.sequence_files import Gaps
+from jaxbandit.environments.rested.sequence_files import Missing
 from jaxbandit.environments.rested.sequences import Data, Observed, observed
 
 
@@ -83,7 +83,7 @@ def fit(
     reward: ArrayLike | Mapping[str, float] | None = None,
     *,
     columns: Mapping[str, str] | None = None,
-    gaps: Gaps = "error",
+    gaps: Missing = "error",
     prior: float = 0.0,
     level: float = 0.01,
     initial_state: InitialState = 0,
@@ -162,7 +162,7 @@ def fit(
     """
     prior = number("prior", prior, 0)
     level = number("level", level, 0, 1, above=True, below=True)
-    choice("gaps", gaps, get_args(Gaps))
+    choice("gaps", gaps, get_args(Missing))
     seen, over, table, names = observed_with_rewards(data, reward, columns, gaps)
     states = [[sequence[sequence >= 0] for sequence in arm] for arm in over]
     counts = np.stack([sum(transitions(sequence, table.shape[-1]) for sequence in arm) for arm in states])
@@ -212,8 +212,8 @@ def observed_with_rewards(
     data: Data,
     reward: ArrayLike | Mapping[str, float] | None,
     columns: Mapping[str, str] | None,
-    gaps: Gaps,
-    written: Gaps | None = None,
+    gaps: Missing,
+    written: Missing | None = None,
 ) -> tuple[Observed, list[list[np.ndarray]], np.ndarray, States]:
     """What arms showed, the states [steps] of each of their sequences (-1: not seen), the states' rewards and names."""
     if reward is None:

@@ -12,7 +12,7 @@ from jaxbandit.environments.rested.hidden_errors import delta, within_rows
 
 ROUNDS, STILL = 20_000, 1e-13  # of expectation maximisation, and the gain in nats a move that ends it
 NONE = 0.01  # expected moves, of which there are none
-ALIKE = 2.0  # nats by which rows may be less likely and still describe the data
+ALIKE, FAR = 2.0, 4.0  # nats by which other rows are less likely and still good; standard errors that lie between
 
 
 class Moves(NamedTuple):
@@ -36,8 +36,8 @@ def over_gaps(label: str, sequences: list[np.ndarray], reward: np.ndarray, prior
 
     The likelihood is the product over g of (P^g)[s, s'] for each state s that is followed, g steps later, by s', with
     `prior` times log P[s, s'] added to its logarithm for all s, s'. Expectation maximisation starts from rows that
-    stay, are independent, and move; where several maxima are as high, the one that is reached from rows that stay is
-    taken, and a warning says so. With two states and even g only, P = L + d (I - L) and L - d (I - L) are as likely,
+    stay and from rows that move; where both maxima are as high, the one that is reached from rows that stay is taken,
+    and a warning says so. With two states and even g only, P = L + d (I - L) and L - d (I - L) are as likely,
     with L the stationary law in both rows.
     """
     states = len(reward)
@@ -46,27 +46,26 @@ def over_gaps(label: str, sequences: list[np.ndarray], reward: np.ndarray, prior
     usual = np.bincount(np.concatenate([each[1:][each[1:] >= 0] for each in sequences]), minlength=states) + prior
     usual = usual / usual.sum()
     possible = np.isin(np.arange(states), shown) | (prior > 0)
-    stays = np.eye(states)
+    left = counts.sum(axis=(0, 2)) > 0 if not prior else np.ones(states, bool)
     maxima = []
-    for start in (0.8 * stays + 0.2 * possible, 0 * stays + possible, np.where(stays, 0.1, possible)):
-        first = start / start.sum(axis=1, keepdims=True)
-        left = counts[:, possible].sum(axis=(0, 2)) if not prior else np.ones(states)
-        maxima.append(_maximum(np.where((left > 0)[:, None], first, usual), counts, prior))
+    for stays in (0.8, 0.1):
+        start = np.where(np.eye(states), stays, (1 - stays) / states) * possible
+        start /= start.sum(axis=1, keepdims=True)
+        maxima.append(_maximum(np.where(left[:, None], start, usual), counts, prior))
     highest = max(each.log_likelihood for each in maxima)
     best = next(each for each in maxima if each.log_likelihood > highest - 1e-5)
-    others = [each.rows for each in maxima if each.log_likelihood > highest - ALIKE]
-    other = max(others, key=lambda rows: float(np.abs(rows - best.rows).max()))
-    if np.abs(other - best.rows).max() > 0.02:
-        text = "; ".join(" ".join(f"{each:.3f}" for each in row) for row in other) if states < 4 else "others"
-        warnings.warn(
-            f"data: the gaps of arm {label} leave its rows undecided: [{text}] are nearly as likely as those taken. "
-            "Some states seen in successive steps would decide",
-            stacklevel=4,
-        )
-    own = (best.expected >= NONE) | (prior > 0)
+    never = best.expected.sum(axis=1, keepdims=True) < NONE  # left: such rows stay as they were, and undetermined
+    own = (best.expected >= NONE) | (prior > 0) | (never & (best.rows > 0))
     rows = np.where(own, best.rows, 0)
     rows /= rows.sum(axis=1, keepdims=True)
     errors, mean_error = _errors(rows, own, counts, prior, reward)
+    for each in maxima:
+        if each.log_likelihood > highest - ALIKE and (np.abs(each.rows - rows) > FAR * errors).any():
+            warnings.warn(
+                f"data: the gaps of arm {label} leave its rows undecided: {each.rows.round(3).tolist()} are as likely as "
+                "the ones taken, or nearly so. States seen in successive steps would decide",
+                stacklevel=4,
+            )
     return OverGaps(rows, errors, mean_error)
 
 

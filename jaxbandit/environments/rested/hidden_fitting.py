@@ -20,7 +20,7 @@ from jaxbandit.environments.rested.hidden_arms import HiddenArms, hidden_of
 from jaxbandit.environments.rested.hidden_errors import exact
 from jaxbandit.environments.rested.hidden_fit import HiddenFit
 from jaxbandit.environments.rested.markov_arms import InitialState
-from jaxbandit.environments.rested.sequence_files import Gaps
+from jaxbandit.environments.rested.sequence_files import Missing
 from jaxbandit.environments.rested.sequences import Data
 
 FirstLaw = Literal["stationary", "free"]
@@ -36,7 +36,7 @@ def fit_hidden(
     *,
     states: int | Iterable[int] = (1, 2, 3),
     columns: Mapping[str, str] | None = None,
-    gaps: Gaps = "error",
+    gaps: Missing = "error",
     held_out: float = 0.25,
     starts: int = 10,
     key: Any = None,
@@ -90,7 +90,7 @@ def fit_hidden(
     >>> fitted.states, fitted.emission[0, :, 1].round(1).tolist()
     (2, [0.1, 0.9])
     """
-    choice("gaps", gaps, get_args(Gaps))
+    choice("gaps", gaps, get_args(Missing))
     held_out = number("held_out", held_out, 0, 0.9)
     starts = integer("starts", starts, 1, 1000)
     tried = _numbers(states)
@@ -98,7 +98,7 @@ def fit_hidden(
     check_key(key)
     if first_law is not None:
         choice("first_law", first_law, get_args(FirstLaw))
-    written: Gaps = "split" if gaps == "split" else "steps"
+    written: Missing = "split" if gaps == "split" else "steps"
     seen, sequences, table, _ = observed_with_rewards(data, reward, columns, gaps, written)
     symbols = table.shape[-1]
     short = any(len(arm) > 1 and np.mean([*map(len, arm)]) < SHORT for arm in sequences)
@@ -202,8 +202,8 @@ def _fit(key: Any, shown: Shown, states: int, symbols: int, starts: int, tied: b
     rows = jax.random.dirichlet(keys[0], jnp.ones(states), (arms, starts, states))
     shows = jax.random.dirichlet(keys[1], jnp.ones(symbols), (arms, starts, states))
     # States that last are the easiest to tell apart, but from such rows alone those that alternate are seldom reached.
-    lasting = (jnp.arange(starts) % 2 == 0)[:, None, None]
-    rows = jnp.maximum(jnp.where(lasting, (rows + jnp.eye(states)) / 2, rows), LEAST)
+    lasting = (jnp.arange(starts) % 2 == 0)[None, :, None, None]
+    rows = jnp.maximum(jnp.where(lasting, (rows + jnp.eye(states)[None, None]) / 2, rows), LEAST)
     first = jax.vmap(jax.vmap(stationary))(rows) if tied else jnp.full((arms, starts, states), 1 / states)
     return fitted(Model(rows, shows, first), shown, tied)
 

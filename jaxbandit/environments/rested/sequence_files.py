@@ -25,7 +25,7 @@ ROLES = ("arm", "step", "round", "sequence", "state", "reward")
 MOST_UNSEEN = 10_000  # steps in one gap; after as many the state has forgotten where it was
 CURES = 'gaps="steps" counts steps in which the arm moved unseen, gaps="split" leaves out the transitions over them'
 
-Gaps = Literal["error", "split", "steps"]  # what a place is where steps of a sequence, or their symbols, are missing
+Missing = Literal["error", "split", "steps"]  # what a place is where steps of a sequence, or their symbols, are missing
 Played = dict[str, dict[str, list[tuple[int, float]]]]  # of each arm in each sequence, the steps or rounds and values
 
 
@@ -40,7 +40,7 @@ class _Place(NamedTuple):
 
 
 def from_table(
-    data: Any, states: States | None, columns: Mapping[str, str] | None, gaps: Gaps, written: Gaps
+    data: Any, states: States | None, columns: Mapping[str, str] | None, gaps: Missing, written: Missing
 ) -> tuple[list[str], list[list[np.ndarray]]]:
     """The labels of the arms in a file or in columns, and their sequences, with NaN for what was not seen.
 
@@ -86,7 +86,7 @@ def _no_play(name: str, number: int, sequence: str) -> str:
     )
 
 
-def _filled(values: list[tuple[int, float]], lost: np.ndarray | None, gaps: Gaps) -> np.ndarray:
+def _filled(values: list[tuple[int, float]], lost: np.ndarray | None, gaps: Missing) -> np.ndarray:
     """One sequence of an arm with NaN for each step that was left out, or one NaN where it is to be split."""
     numbers, shown = np.array([number for number, _ in values]), np.array([value for _, value in values], float)
     if lost is None:
@@ -130,7 +130,7 @@ def _places(header: list[str], names: dict[str, str], states: States | None) -> 
 
 
 def _read(
-    table: Table, header: list[str], place: _Place, states: States | None, gaps: Gaps, written: Gaps
+    table: Table, header: list[str], place: _Place, states: States | None, gaps: Missing, written: Missing
 ) -> tuple[Played, dict[str, str], dict[str, set[int]]]:
     """What each arm showed in each sequence, the line of its last step, and the rounds that each sequence has."""
     arms: Played = {}
@@ -161,7 +161,7 @@ def _read(
     return arms, lines, rounds
 
 
-def _disorder(before: int, number: int, place: _Place, gaps: Gaps) -> str:
+def _disorder(before: int, number: int, place: _Place, gaps: Missing) -> str:
     """What is wrong with this step of an arm after the one before, or this round: nothing if it is the next one."""
     if number <= before:
         rule = "rounds go up" if place.has_rounds else "steps of an arm go up by one"

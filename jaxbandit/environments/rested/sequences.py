@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import LARGEST, as_floats, excerpt
 from jaxbandit.environments.rested.columns import States, is_table, kind
-from jaxbandit.environments.rested.sequence_files import CURES, Gaps, from_table, transitions_are_needed
+from jaxbandit.environments.rested.sequence_files import CURES, Missing, from_table, transitions_are_needed
 
 Data = Iterable[Any] | Mapping[Any, Any] | str | os.PathLike[str]
 
@@ -30,8 +30,8 @@ def observed(
     data: Data,
     states: States | None = None,
     columns: Mapping[str, str] | None = None,
-    gaps: Gaps = "error",
-    written: Gaps | None = None,
+    gaps: Missing = "error",
+    written: Missing | None = None,
 ) -> Observed:
     """The labels and sequences of the arms in `data`: of these `states`, or of rewards where that is None.
 
@@ -68,7 +68,7 @@ def observed(
     return Observed(tuple(labels), parts, between)
 
 
-def _parts(sequence: np.ndarray, written: Gaps) -> tuple[list[np.ndarray], int]:
+def _parts(sequence: np.ndarray, written: Missing) -> tuple[list[np.ndarray], int]:
     """The parts of a sequence that are seen, or all of it up to the last step that is, and how many gaps it has."""
     seen = np.flatnonzero(np.isfinite(sequence))
     if not len(seen):
@@ -79,7 +79,7 @@ def _parts(sequence: np.ndarray, written: Gaps) -> tuple[list[np.ndarray], int]:
     return [sequence[part] for part in np.split(seen, ends + 1)], len(ends)
 
 
-def _from_arrays(data: Any, states: States | None, written: Gaps) -> tuple[list[str], list[list[np.ndarray]]]:
+def _from_arrays(data: Any, states: States | None, written: Missing) -> tuple[list[str], list[list[np.ndarray]]]:
     try:
         if isinstance(data, bytes):
             raise TypeError
@@ -111,7 +111,7 @@ def _are_several(entry: Any) -> bool:
     return np.ndim(entry) == 2
 
 
-def _checked(name: str, steps: ArrayLike, states: States | None, written: Gaps) -> np.ndarray:
+def _checked(name: str, steps: ArrayLike, states: States | None, written: Missing) -> np.ndarray:
     """The steps as float64, with NaN where they are missing."""
     sequence = np.asarray(steps)
     missing = np.isnan(sequence) if sequence.dtype.kind == "f" else np.zeros(sequence.shape, bool)
@@ -127,11 +127,11 @@ def _checked(name: str, steps: ArrayLike, states: States | None, written: Gaps) 
             raise ValueError(f"{name}, step {step}: {sequence[step]}, no state or reward; {CURES}")
         if missing.all():
             return np.full(len(sequence), np.nan)
-        there = sequence[~missing]
-        # NaN makes numbers of states floats, and None makes them objects.
-        there = there.astype(int) if states is not None and _are_whole(there) else np.array(there.tolist())
+        there = np.array(sequence[~missing].tolist())
         sequence = np.full(len(sequence), there[0], there.dtype)  # what is missing is checked as what is there
         sequence[~missing] = there
+    if states is not None and written != "error" and sequence.dtype.kind == "f" and not (sequence % 1).any():
+        sequence = sequence.astype(int)  # where steps may be missing, NaN may have made floats of numbers of states
     texts = [entry for entry in sequence.ravel().tolist() if isinstance(entry, str)]
     if isinstance(states, tuple):
         if texts or any(map(str.isdecimal, states)):  # else numbers are places in the dictionary of the names
@@ -150,12 +150,6 @@ def _checked(name: str, steps: ArrayLike, states: States | None, written: Gaps) 
         step = int(np.argmax(wrong))
         raise ValueError(f"{name}, step {step}: {sequence[step]} is not among {kind(states)}")
     return np.where(missing, np.nan, sequence)
-
-
-def _are_whole(values: np.ndarray) -> bool:
-    """Whether these are numbers without fractions."""
-    numbers = all(isinstance(value, int | float | np.number) for value in values)
-    return numbers and all(float(value).is_integer() for value in values)
 
 
 def _places(name: str, sequence: np.ndarray, states: tuple[str, ...]) -> np.ndarray:
