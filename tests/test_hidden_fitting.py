@@ -218,14 +218,6 @@ def test_half_of_the_symbols_missing():
     assert (np.abs(fitted.means - 1.25 / 3) < 4 * fitted.means_standard_errors).all()
     assert (fitted.means_standard_errors < 0.06).all()
     np.testing.assert_allclose(fitted.transition[:, [0, 1], [1, 0]], [[0.05, 0.1]] * 2, atol=0.08)
-    rows = [(arm, step, "" if np.isnan(x) else int(x)) for arm in (0, 1) for step, x in enumerate(data[arm])]
-    table = dict(zip(("arm", "step", "state"), map(np.array, zip(*rows))))
-    table = {name: column[table["state"] != ""] for name, column in table.items()}
-    columns = {"step": "step"}
-    with pytest.raises(ValueError, match='follows step .* If it moved unseen, gaps="steps" counts'):
-        fit_hidden(table, (0, 1), columns=columns)
-    again = fit_hidden(table, (0, 1), columns=columns, states=2, starts=4, held_out=0, gaps="steps")
-    np.testing.assert_allclose(again.means, fitted.means, atol=1e-6)
 
 
 def log_likelihood(numbers, first, sequences):

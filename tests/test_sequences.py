@@ -100,7 +100,7 @@ BAD_ARRAYS = [
     (lambda: fit([ARM, ["a", None]], {"a": 0, "b": 1}), "data: arm 1, step 1: None, no state or reward; gaps="),
     (
         lambda: fit([ARM, [0, None, 1]], (0, 1), gaps="split"),
-        "data: between its gaps arm 1 shows no transition, which ta",
+        "data: arm 1 has 2 sequences of one step at most; a tran",
     ),
     (
         lambda: fit({"arm": [0, 0], "step": [1, 20_000], "state": [0, 1]}, (0, 1), columns={}, gaps="steps"),

@@ -176,8 +176,8 @@ def fit(
         for k, arm in enumerate(over)
         if any((sequence[np.argmax(sequence >= 0) :] < 0).any() for sequence in arm)
     }
-    for k, each in unseen.items():
-        estimates[k] = each.rows
+    for k, (rows, _, _) in unseen.items():
+        estimates[k] = rows
     check_rows(estimates, prior)
     for label, rows in zip(seen.labels, estimates):
         check_recurrent(f"arm {label}: no transition", rows, names)
@@ -187,8 +187,8 @@ def fit(
     known = np.where(left > 0, left, np.nan)
     errors = np.sqrt(transition * (1 - transition) / known)
     mean_errors = np.array([mean_error(*arm) for arm in zip(transition, np.asarray(arms.reward), known[..., 0])])
-    for k, each in unseen.items():
-        errors[k], mean_errors[k] = each.errors, each.mean_error
+    for k, (_, *both) in unseen.items():
+        errors[k], mean_errors[k] = both
     return Fit(
         arms=arms,
         labels=seen.labels,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from typing import NamedTuple
 
 import numpy as np
 
@@ -15,23 +14,10 @@ NONE = 0.01  # expected moves, of which there are none
 ALIKE, FAR = 2.0, 4.0  # nats by which other rows are less likely and still good; standard errors that lie between
 
 
-class Moves(NamedTuple):
-    """Rows of one arm, and what they say of the steps that were not seen."""
-
-    rows: np.ndarray  # [S, S]
-    log_likelihood: float
-    expected: np.ndarray  # [S, S], transitions, seen or not, and the pseudo-counts
+Estimates = tuple[np.ndarray, np.ndarray, float]  # rows [S, S]; errors, NaN at 0, 1 and if undetermined; of the mean
 
 
-class OverGaps(NamedTuple):
-    """The estimates of one arm."""
-
-    rows: np.ndarray  # [S, S]
-    errors: np.ndarray  # [S, S], NaN at 0 and 1, and where the data do not determine a row
-    mean_error: float
-
-
-def over_gaps(label: str, sequences: list[np.ndarray], reward: np.ndarray, prior: float) -> OverGaps:
+def over_gaps(label: str, sequences: list[np.ndarray], reward: np.ndarray, prior: float) -> Estimates:
     """The rows [S, S] with the largest likelihood, of sequences [steps] with -1 where nothing was seen.
 
     The likelihood is the product over g of (P^g)[s, s'] for each state s that is followed, g steps later, by s', with
@@ -52,21 +38,21 @@ def over_gaps(label: str, sequences: list[np.ndarray], reward: np.ndarray, prior
         start = np.where(np.eye(states), stays, (1 - stays) / states) * possible
         start /= start.sum(axis=1, keepdims=True)
         maxima.append(_maximum(np.where(left[:, None], start, usual), counts, prior))
-    highest = max(each.log_likelihood for each in maxima)
-    best = next(each for each in maxima if each.log_likelihood > highest - 1e-5)
-    never = best.expected.sum(axis=1, keepdims=True) < NONE  # left: such rows stay as they were, and undetermined
-    own = (best.expected >= NONE) | (prior > 0) | (never & (best.rows > 0))
-    rows = np.where(own, best.rows, 0)
+    highest = max(likelihood for _, likelihood, _ in maxima)
+    best, _, expected = next(each for each in maxima if each[1] > highest - 1e-5)
+    never = expected.sum(axis=1, keepdims=True) < NONE  # left: such rows stay as they were, and undetermined
+    own = (expected >= NONE) | (prior > 0) | (never & (best > 0))
+    rows = np.where(own, best, 0)
     rows /= rows.sum(axis=1, keepdims=True)
     errors, mean_error = _errors(rows, own, counts, prior, reward)
-    for each in maxima:
-        if each.log_likelihood > highest - ALIKE and (np.abs(each.rows - rows) > FAR * errors).any():
+    for other, likelihood, _ in maxima:
+        if likelihood > highest - ALIKE and (np.abs(other - rows) > FAR * errors).any():
             warnings.warn(
-                f"data: the gaps of arm {label} leave its rows undecided: {each.rows.round(3).tolist()} are as likely as "
-                "the ones taken, or nearly so. States seen in successive steps would decide",
+                f"data: the gaps of arm {label} leave its rows undecided: {other.round(3).tolist()} are as likely as "
+                "those taken, or nearly so. States seen in successive steps would decide",
                 stacklevel=4,
             )
-    return OverGaps(rows, errors, mean_error)
+    return rows, errors, mean_error
 
 
 def _counted(sequences: list[np.ndarray], states: int) -> np.ndarray:
@@ -81,19 +67,19 @@ def _counted(sequences: list[np.ndarray], states: int) -> np.ndarray:
     return counts
 
 
-def _maximum(rows: np.ndarray, counts: np.ndarray, prior: float) -> Moves:
-    """Expectation maximisation from these rows."""
+def _maximum(rows: np.ndarray, counts: np.ndarray, prior: float) -> tuple[np.ndarray, float, np.ndarray]:
+    """Rows after expectation maximisation, their log-likelihood, and the transitions to be expected."""
     before = -np.inf
     for _ in range(ROUNDS):
-        here = _expected(rows, counts, prior)
-        sums = here.expected.sum(axis=1, keepdims=True)
-        if here.log_likelihood - before <= STILL * counts.sum():
+        likelihood, expected = _expected(rows, counts, prior)
+        if likelihood - before <= STILL * counts.sum():
             break
-        rows, before = np.where(sums > 0, here.expected / np.where(sums > 0, sums, 1), rows), here.log_likelihood
-    return here
+        sums = expected.sum(axis=1, keepdims=True)
+        rows, before = np.where(sums > 0, expected / np.where(sums > 0, sums, 1), rows), likelihood
+    return rows, likelihood, expected
 
 
-def _expected(rows: np.ndarray, counts: np.ndarray, prior: float) -> Moves:
+def _expected(rows: np.ndarray, counts: np.ndarray, prior: float) -> tuple[float, np.ndarray]:
     """The log-likelihood of rows, and the transitions to be expected, of states [g, S, S] seen 1 to g steps apart.
 
     The derivative of the sum of counts log(P^g) by P is the sum over g and k < g of (P^k)' W_g (P^(g-1-k))', with W_g
@@ -110,7 +96,7 @@ def _expected(rows: np.ndarray, counts: np.ndarray, prior: float) -> Moves:
         after = share + after @ turned
         slope = after + turned @ slope
     penalty = prior * np.sum(np.log(rows)) if prior else 0.0
-    return Moves(rows, float(likelihood + penalty), rows * slope + prior)
+    return float(likelihood + penalty), rows * slope + prior
 
 
 def _errors(
@@ -122,7 +108,7 @@ def _errors(
     def slope(exponents: np.ndarray) -> np.ndarray:
         moved = rows * np.exp(exponents.reshape(rows.shape))
         moved = moved / moved.sum(axis=1, keepdims=True)
-        expected = _expected(moved, counts, prior).expected
+        expected = _expected(moved, counts, prior)[1]
         return (expected - expected.sum(axis=1, keepdims=True) * moved).ravel()
 
     curvature = np.stack([(slope(unit) - slope(-unit)) / (2 * step) for unit in np.eye(size) * step])

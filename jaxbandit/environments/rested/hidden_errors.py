@@ -78,26 +78,16 @@ def exact(models: Model, shown: Shown, pays: np.ndarray, tied: bool) -> tuple[Mo
         there = look(z + steps)
         better = np.asarray(there.likelihood >= here.likelihood)
         z = np.where(better[:, None], z + steps, z)
-        here = jax.tree.map(partial(_chosen, better), there, here)
+        here = there if better.all() else look(z)
         lengths = np.where(better, 1.0, lengths / 4)
-    errors, means = [], []
-    for k, curvature in enumerate(np.asarray(here.curvature)):
-        variances = delta(curvature, kept[k], np.vstack([here.by_z[k], here.mean_by_z[k]]))
-        errors.append(np.sqrt(variances[:-1]))
-        means.append(np.sqrt(variances[-1]))
-    inner = (_flat(here.model) > EDGE) & (_flat(here.model) < 1 - EDGE)
-    cut = states * states, states * (states + pays.shape[1])
-    by_rows, by_shows, _ = np.split(np.where(inner, errors, np.nan), cut, axis=1)
-    return (
-        here.model,
-        np.asarray(here.likelihood),
-        ModelErrors(by_rows.reshape(models.transition.shape), by_shows.reshape(models.emission.shape), np.array(means)),
-    )
-
-
-def _chosen(better: np.ndarray, new: np.ndarray, old: np.ndarray) -> np.ndarray:
-    """For each arm the new array or the old one."""
-    return np.where(better.reshape(-1, *[1] * (np.ndim(new) - 1)), new, old)
+    functions = np.concatenate([here.by_z, np.asarray(here.mean_by_z)[:, None]], axis=1)
+    errors = np.sqrt([delta(*each) for each in zip(np.asarray(here.curvature), kept, functions)])
+    flat = _flat(here.model)
+    inner = np.where((flat > EDGE) & (flat < 1 - EDGE), errors[:, :-1], np.nan)
+    by_rows, by_shows, _ = np.split(inner, (states * states, states * (states + pays.shape[1])), axis=1)
+    shapes = models.transition.shape, models.emission.shape
+    named = ModelErrors(by_rows.reshape(shapes[0]), by_shows.reshape(shapes[1]), errors[:, -1])
+    return here.model, np.asarray(here.likelihood), named
 
 
 def delta(curvature: np.ndarray, kept: np.ndarray, slopes: np.ndarray) -> np.ndarray:

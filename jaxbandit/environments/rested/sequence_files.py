@@ -56,9 +56,12 @@ def from_table(
         header = table.header("arm, step, and state or reward")
         place = _places(header, names, states)
         arms, lines, rounds = _read(table, header, place, states, gaps, written)
-    lost = {sequence: _lost(sorted(numbers)) for sequence, numbers in rounds.items()}
-    if gaps != "split" and (sequence := next((each for each in lost if len(lost[each])), None)) is not None:
-        raise ValueError(f"data: {_no_play(header[place.order], int(lost[sequence][0]) + 1, sequence)}")
+    lost = {}  # of each sequence the rounds after which some are missing
+    for sequence, numbers in rounds.items():
+        played = np.array(sorted(numbers))
+        lost[sequence] = played[:-1][np.diff(played) > 1]
+        if gaps != "split" and len(lost[sequence]):
+            raise ValueError(f"data: {_no_play(header[place.order], int(lost[sequence][0]) + 1, sequence)}")
     sequences = {
         label: [_filled(values, lost.get(sequence), gaps) for sequence, values in arms[label].items()] for label in arms
     }
@@ -67,12 +70,6 @@ def from_table(
         if all(np.isfinite(values).sum() < 2 for values in sequences[label]):
             raise ValueError(f"data: {lines[label]}: arm {label} {transitions_are_needed(len(arms[label]))}")
     return labels, [sequences[label] for label in labels]
-
-
-def _lost(rounds: list[int]) -> np.ndarray:
-    """The rounds, increasing, after which at least one is missing."""
-    numbers = np.array(rounds, np.int64)
-    return numbers[:-1][np.diff(numbers) > 1]
 
 
 def _no_play(name: str, number: int, sequence: str) -> str:

@@ -20,9 +20,7 @@ class Observed(NamedTuple):
     """What K arms showed."""
 
     labels: tuple[str, ...]
-    sequences: list[
-        list[np.ndarray]
-    ]  # of each arm, [steps], whose lengths may differ; NaN or -1 where nothing was seen
+    sequences: list[list[np.ndarray]]  # of each arm, [steps], with NaN or -1 where nothing was seen
     gaps: int  # the number of places in which steps are missing between others
 
 
@@ -57,12 +55,10 @@ def observed(
     cut = [[_parts(sequence, written) for sequence in arm] for arm in arms]
     between = sum(places for arm in cut for _, places in arm)
     parts = [[part for several, _ in arm for part in several] for arm in cut]
-    for label, arm in zip(labels, parts):
-        if all(np.isfinite(part).sum() < 2 for part in arm):
-            raise ValueError(
-                f"data: between its gaps arm {label} shows no transition, which takes 2 successive steps; "
-                'gaps="steps" counts the steps between'
-            )
+    for label, arm, part in zip(labels, arms, parts):
+        if all(np.isfinite(each).sum() < 2 for each in part):
+            hint = '; gaps="steps" counts the steps between' if written == "split" else ""
+            raise ValueError(f"data: arm {label} {transitions_are_needed(max(len(arm), len(part)))}{hint}")
     if states is not None:
         parts = [[np.where(np.isnan(part), -1, part).astype(int) for part in arm] for arm in parts]
     return Observed(tuple(labels), parts, between)
@@ -94,13 +90,10 @@ def _from_arrays(data: Any, states: States | None, written: Missing) -> tuple[li
             hint = "a single arm is a list that holds its sequence, [[0, 1, ..]]"
             raise ValueError(f"{name} is {excerpt(entry)}, which is no sequence of steps; {hint}")
         if _are_several(entry):
-            arms.append(
-                [_checked(f"{name}, sequence {number}", steps, states, written) for number, steps in enumerate(entry)]
-            )
+            parts = enumerate(entry)
+            arms.append([_checked(f"{name}, sequence {number}", steps, states, written) for number, steps in parts])
         else:
             arms.append([_checked(name, entry, states, written)])
-        if all(np.isfinite(steps).sum() < 2 for steps in arms[-1]):
-            raise ValueError(f"{name} {transitions_are_needed(len(arms[-1]))}")
     return labels, arms
 
 
