@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +16,7 @@ from jaxbandit.environments.rested.columns import States, text_of_fit
 from jaxbandit.environments.rested.gap_fitting import over_gaps
 from jaxbandit.environments.rested.independence import judge, transitions
 from jaxbandit.environments.rested.markov_arms import MOST_STATES, InitialState, MarkovArms, markov_of, recurrent
-from jaxbandit.environments.rested.sequence_files import Missing
+from jaxbandit.environments.rested.sequence_files import GAPS, Missing
 from jaxbandit.environments.rested.sequences import Data, Observed, observed
 
 
@@ -162,7 +162,7 @@ def fit(
     """
     prior = number("prior", prior, 0)
     level = number("level", level, 0, 1, above=True, below=True)
-    choice("gaps", gaps, get_args(Missing))
+    choice("gaps", gaps, GAPS)
     seen, over, table, names = observed_with_rewards(data, reward, columns, gaps)
     states = [[sequence[sequence >= 0] for sequence in arm] for arm in over]
     counts = np.stack([sum(transitions(sequence, table.shape[-1]) for sequence in arm) for arm in states])
@@ -209,19 +209,15 @@ def fit(
 
 
 def observed_with_rewards(
-    data: Data,
-    reward: ArrayLike | Mapping[str, float] | None,
-    columns: Mapping[str, str] | None,
-    gaps: Missing,
-    written: Missing | None = None,
+    data: Data, reward: ArrayLike | Mapping[str, float] | None, columns: Mapping[str, str] | None, gaps: Missing
 ) -> tuple[Observed, list[list[np.ndarray]], np.ndarray, States]:
     """What arms showed, the states [steps] of each of their sequences (-1: not seen), the states' rewards and names."""
     if reward is None:
-        seen = observed(data, None, columns, gaps, written)
+        seen = observed(data, None, columns, gaps)
         states, table = _states_of_rewards(seen.sequences)
         return seen, states, table, len(table)
     table, names = states_and_rewards(reward)
-    seen = observed(data, names, columns, gaps, written)
+    seen = observed(data, names, columns, gaps)
     if table.ndim == 2 and len(table) != len(seen.sequences):
         raise ValueError(f"reward: {len(table)} rows for {len(seen.sequences)} arms")
     return seen, seen.sequences, table, names

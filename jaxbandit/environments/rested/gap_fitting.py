@@ -44,7 +44,8 @@ def over_gaps(label: str, sequences: list[np.ndarray], reward: np.ndarray, prior
     own = (expected >= NONE) | (prior > 0) | (never & (best > 0))
     rows = np.where(own, best, 0)
     rows /= rows.sum(axis=1, keepdims=True)
-    errors, mean_error = _errors(rows, own, counts, prior, reward)
+    deviations = _errors(rows, own, counts, prior, reward)
+    errors = np.where(own & (rows < 1), deviations[:-1].reshape(rows.shape), np.nan)
     for other, likelihood, _ in maxima:
         if likelihood > highest - ALIKE and (np.abs(other - rows) > FAR * errors).any():
             warnings.warn(
@@ -52,7 +53,7 @@ def over_gaps(label: str, sequences: list[np.ndarray], reward: np.ndarray, prior
                 "those taken, or nearly so. States seen in successive steps would decide",
                 stacklevel=4,
             )
-    return rows, errors, mean_error
+    return rows, errors, float(deviations[-1])
 
 
 def _counted(sequences: list[np.ndarray], states: int) -> np.ndarray:
@@ -99,11 +100,9 @@ def _expected(rows: np.ndarray, counts: np.ndarray, prior: float) -> tuple[float
     return float(likelihood + penalty), rows * slope + prior
 
 
-def _errors(
-    rows: np.ndarray, own: np.ndarray, counts: np.ndarray, prior: float, reward: np.ndarray
-) -> tuple[np.ndarray, float]:
-    """The standard errors of the rows [S, S] and of the mean, from second derivatives by the logarithms of the rows."""
-    size, step = rows.size, 1e-5
+def _errors(rows: np.ndarray, own: np.ndarray, counts: np.ndarray, prior: float, reward: np.ndarray) -> np.ndarray:
+    """The standard errors [S^2 + 1] of the rows and of the mean, by differences in the logarithms of the rows."""
+    step = 1e-5
 
     def slope(exponents: np.ndarray) -> np.ndarray:
         moved = rows * np.exp(exponents.reshape(rows.shape))
@@ -111,15 +110,10 @@ def _errors(
         expected = _expected(moved, counts, prior)[1]
         return (expected - expected.sum(axis=1, keepdims=True) * moved).ravel()
 
-    curvature = np.stack([(slope(unit) - slope(-unit)) / (2 * step) for unit in np.eye(size) * step])
-    kept = within_rows(np.repeat(np.arange(len(rows)), len(rows)), own.ravel())
-    by_z = np.zeros((size, size))
-    for state, row in enumerate(rows):
-        place = slice(state * len(row), (state + 1) * len(row))
-        by_z[place, place] = np.diag(row) - np.outer(row, row)
-    mean = np.full(size, np.nan)
+    curvature = np.stack([(slope(unit) - slope(-unit)) / (2 * step) for unit in np.eye(rows.size) * step])
+    of_row = np.repeat(np.arange(len(rows)), len(rows))
+    by_z = np.diag(rows.ravel()) - (of_row[:, None] == of_row) * np.outer(rows, rows)
+    mean = np.full(rows.size, np.nan)
     if len(chains.recurrent_classes(rows)) == 1:  # else an error follows
         mean = (chains.stationary(rows)[:, None] * chains.relative_values(rows, reward)).ravel() @ by_z
-    variances = delta(curvature, kept, np.vstack([by_z, mean]))
-    errors = np.where(own.ravel() & (rows.ravel() < 1), np.sqrt(variances[:-1]), np.nan).reshape(rows.shape)
-    return errors, float(np.sqrt(variances[-1]))
+    return np.sqrt(delta(curvature, within_rows(of_row, own.ravel()), np.vstack([by_z, mean])))

@@ -16,11 +16,10 @@ from jaxbandit.base import check_key
 from jaxbandit.environments.rested.baum_welch import Model, Shown, filtered, fitted
 from jaxbandit.environments.rested.first_laws import LEAST, stationary
 from jaxbandit.environments.rested.fitting import observed_with_rewards
-from jaxbandit.environments.rested.hidden_arms import HiddenArms, hidden_of
+from jaxbandit.environments.rested.hidden_arms import HiddenArms, HiddenFit, hidden_of
 from jaxbandit.environments.rested.hidden_errors import exact
-from jaxbandit.environments.rested.hidden_fit import HiddenFit
 from jaxbandit.environments.rested.markov_arms import InitialState
-from jaxbandit.environments.rested.sequence_files import Missing
+from jaxbandit.environments.rested.sequence_files import GAPS, Missing
 from jaxbandit.environments.rested.sequences import Data
 
 FirstLaw = Literal["stationary", "free"]
@@ -90,7 +89,7 @@ def fit_hidden(
     >>> fitted.states, fitted.emission[0, :, 1].round(1).tolist()
     (2, [0.1, 0.9])
     """
-    choice("gaps", gaps, get_args(Missing))
+    choice("gaps", gaps, GAPS)
     held_out = number("held_out", held_out, 0, 0.9)
     starts = integer("starts", starts, 1, 1000)
     tried = _numbers(states)
@@ -98,8 +97,7 @@ def fit_hidden(
     check_key(key)
     if first_law is not None:
         choice("first_law", first_law, get_args(FirstLaw))
-    written: Missing = "split" if gaps == "split" else "steps"
-    seen, sequences, table, _ = observed_with_rewards(data, reward, columns, gaps, written)
+    seen, sequences, table, _ = observed_with_rewards(data, reward, columns, "symbols" if gaps == "error" else gaps)
     symbols = table.shape[-1]
     short = any(len(arm) > 1 and np.mean([*map(len, arm)]) < SHORT for arm in sequences)
     first_law = first_law or ("stationary" if short else "free")

@@ -25,7 +25,9 @@ ROLES = ("arm", "step", "round", "sequence", "state", "reward")
 MOST_UNSEEN = 10_000  # steps in one gap; after as many the state has forgotten where it was
 CURES = 'gaps="steps" counts steps in which the arm moved unseen, gaps="split" leaves out the transitions over them'
 
-Missing = Literal["error", "split", "steps"]  # what a place is where steps of a sequence, or their symbols, are missing
+# What a step is of which nothing is known. "symbols": where its number is left out an error, else a step.
+Missing = Literal["error", "split", "steps", "symbols"]
+GAPS = ("error", "split", "steps")  # what users may say
 Played = dict[str, dict[str, list[tuple[int, float]]]]  # of each arm in each sequence, the steps or rounds and values
 
 
@@ -40,11 +42,9 @@ class _Place(NamedTuple):
 
 
 def from_table(
-    data: Any, states: States | None, columns: Mapping[str, str] | None, gaps: Missing, written: Missing
+    data: Any, states: States | None, columns: Mapping[str, str] | None, gaps: Missing
 ) -> tuple[list[str], list[list[np.ndarray]]]:
-    """The labels of the arms in a file or in columns, and their sequences, with NaN for what was not seen.
-
-    `gaps` is for steps that are left out, `written` for lines without a state or reward (see `fit`).
+    """The labels of the arms in a file or in columns, and their sequences, with NaN for what was not seen (see `fit`).
 
     Raises:
       ValueError: `columns` are wrong, or a line of the table is, which is named.
@@ -55,7 +55,7 @@ def from_table(
     with table.errors_by_line():
         header = table.header("arm, step, and state or reward")
         place = _places(header, names, states)
-        arms, lines, rounds = _read(table, header, place, states, gaps, written)
+        arms, lines, rounds = _read(table, header, place, states, gaps)
     lost = {}  # of each sequence the rounds after which some are missing
     for sequence, numbers in rounds.items():
         played = np.array(sorted(numbers))
@@ -127,7 +127,7 @@ def _places(header: list[str], names: dict[str, str], states: States | None) -> 
 
 
 def _read(
-    table: Table, header: list[str], place: _Place, states: States | None, gaps: Missing, written: Missing
+    table: Table, header: list[str], place: _Place, states: States | None, gaps: Missing
 ) -> tuple[Played, dict[str, str], dict[str, set[int]]]:
     """What each arm showed in each sequence, the line of its last step, and the rounds that each sequence has."""
     arms: Played = {}
@@ -149,7 +149,7 @@ def _read(
         lines[arm] = table.line
         name, text = header[place.value], fields[place.value]
         if is_missing(text, states):
-            if written == "error":
+            if gaps == "error":
                 raise ValueError(f"{name} {text!r} is not there; {CURES}")
             value = np.nan
         else:

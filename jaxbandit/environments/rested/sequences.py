@@ -29,12 +29,11 @@ def observed(
     states: States | None = None,
     columns: Mapping[str, str] | None = None,
     gaps: Missing = "error",
-    written: Missing | None = None,
 ) -> Observed:
     """The labels and sequences of the arms in `data`: of these `states`, or of rewards where that is None.
 
-    Steps that a table leaves out are an error, places where sequences are split, or steps with NaN (rewards) or -1
-    (states), as `gaps` says; so are those that are written without a state, as `written` says, or `gaps` if it is None.
+    Steps of which nothing is known are, as `gaps` says, an error, places where sequences are split, or steps with NaN
+    (rewards) or -1 (states).
 
     Raises:
       ValueError: an entry or the name of a column is wrong; there is no arm; an arm has no transition.
@@ -43,39 +42,38 @@ def observed(
     >>> observed({"A": [0, 1, 1], "B": [[1, 0], [0, 0, 1]]}, states=2).labels
     ('A', 'B')
     """
-    written = gaps if written is None else written
     if isinstance(data, str | os.PathLike) or is_table(data) or (isinstance(data, Mapping) and columns is not None):
-        labels, arms = from_table(data, states, columns, gaps, written)
+        labels, arms = from_table(data, states, columns, gaps)
     elif columns is not None:
         raise ValueError(f"columns: {excerpt(columns)}; `data` has no columns: it is neither a path nor a dictionary")
     else:
-        labels, arms = _from_arrays(data, states, written)
+        labels, arms = _from_arrays(data, states, gaps)
     if not arms:
         raise ValueError("data: no arms; give one sequence an arm, or a table")
-    cut = [[_parts(sequence, written) for sequence in arm] for arm in arms]
+    cut = [[_parts(sequence, gaps) for sequence in arm] for arm in arms]
     between = sum(places for arm in cut for _, places in arm)
     parts = [[part for several, _ in arm for part in several] for arm in cut]
     for label, arm, part in zip(labels, arms, parts):
         if all(np.isfinite(each).sum() < 2 for each in part):
-            hint = '; gaps="steps" counts the steps between' if written == "split" else ""
+            hint = '; gaps="steps" counts the steps between' if gaps == "split" else ""
             raise ValueError(f"data: arm {label} {transitions_are_needed(max(len(arm), len(part)))}{hint}")
     if states is not None:
         parts = [[np.where(np.isnan(part), -1, part).astype(int) for part in arm] for arm in parts]
     return Observed(tuple(labels), parts, between)
 
 
-def _parts(sequence: np.ndarray, written: Missing) -> tuple[list[np.ndarray], int]:
+def _parts(sequence: np.ndarray, gaps: Missing) -> tuple[list[np.ndarray], int]:
     """The parts of a sequence that are seen, or all of it up to the last step that is, and how many gaps it has."""
     seen = np.flatnonzero(np.isfinite(sequence))
     if not len(seen):
         return [], 0
     ends = np.flatnonzero(np.diff(seen) > 1)
-    if written == "steps":
+    if gaps in ("steps", "symbols"):
         return [sequence[: seen[-1] + 1]], len(ends)
     return [sequence[part] for part in np.split(seen, ends + 1)], len(ends)
 
 
-def _from_arrays(data: Any, states: States | None, written: Missing) -> tuple[list[str], list[list[np.ndarray]]]:
+def _from_arrays(data: Any, states: States | None, gaps: Missing) -> tuple[list[str], list[list[np.ndarray]]]:
     try:
         if isinstance(data, bytes):
             raise TypeError
@@ -91,9 +89,9 @@ def _from_arrays(data: Any, states: States | None, written: Missing) -> tuple[li
             raise ValueError(f"{name} is {excerpt(entry)}, which is no sequence of steps; {hint}")
         if _are_several(entry):
             parts = enumerate(entry)
-            arms.append([_checked(f"{name}, sequence {number}", steps, states, written) for number, steps in parts])
+            arms.append([_checked(f"{name}, sequence {number}", steps, states, gaps) for number, steps in parts])
         else:
-            arms.append([_checked(name, entry, states, written)])
+            arms.append([_checked(name, entry, states, gaps)])
     return labels, arms
 
 
@@ -104,7 +102,7 @@ def _are_several(entry: Any) -> bool:
     return np.ndim(entry) == 2
 
 
-def _checked(name: str, steps: ArrayLike, states: States | None, written: Missing) -> np.ndarray:
+def _checked(name: str, steps: ArrayLike, states: States | None, gaps: Missing) -> np.ndarray:
     """The steps as float64, with NaN where they are missing."""
     sequence = np.asarray(steps)
     missing = np.isnan(sequence) if sequence.dtype.kind == "f" else np.zeros(sequence.shape, bool)
@@ -115,7 +113,7 @@ def _checked(name: str, steps: ArrayLike, states: States | None, written: Missin
         )
         sequence = entries if missing.any() else sequence
     if sequence.ndim == 1 and missing.any():
-        if written == "error":
+        if gaps == "error":
             step = int(np.argmax(missing))
             raise ValueError(f"{name}, step {step}: {sequence[step]}, no state or reward; {CURES}")
         if missing.all():
@@ -123,7 +121,7 @@ def _checked(name: str, steps: ArrayLike, states: States | None, written: Missin
         there = np.array(sequence[~missing].tolist())
         sequence = np.full(len(sequence), there[0], there.dtype)  # what is missing is checked as what is there
         sequence[~missing] = there
-    if states is not None and written != "error" and sequence.dtype.kind == "f" and not (sequence % 1).any():
+    if states is not None and gaps != "error" and sequence.dtype.kind == "f" and not (sequence % 1).any():
         sequence = sequence.astype(int)  # where steps may be missing, NaN may have made floats of numbers of states
     texts = [entry for entry in sequence.ravel().tolist() if isinstance(entry, str)]
     if isinstance(states, tuple):
