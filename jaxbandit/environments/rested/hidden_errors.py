@@ -76,7 +76,7 @@ def exact(models: Model, shown: Shown, pays: np.ndarray, tied: bool) -> tuple[Mo
         if (np.sum(steps * here.slope, axis=1) < GAIN).all():
             break
         there = look(z + steps)
-        better = np.asarray(there.likelihood >= here.likelihood)
+        better = np.asarray(there.likelihood >= here.likelihood - GAIN)
         z = np.where(better[:, None], z + steps, z)
         here = there if better.all() else look(z)
         lengths = np.where(better, 1.0, lengths / 4)
