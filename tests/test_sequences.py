@@ -71,8 +71,8 @@ def test_good_lines_are_good(tmp_path):
     (tmp_path / "data.csv").write_bytes(HEAD + GOOD)
     assert fit(tmp_path / "data.csv", (0, 1)).counts.tolist() == [[[0, 1], [1, 0]]] * 2
     (tmp_path / "one.csv").write_bytes(HEAD + b"0,0,0\n0,1,1\n0,2,0\n")
-    with pytest.raises(ValueError, match="data: one arm only"):
-        fit(tmp_path / "one.csv", (0, 1))
+    one = fit(tmp_path / "one.csv", (0, 1))  # there is nothing to choose from, but something to know
+    assert one.counts.tolist() == [[[0, 1], [1, 0]]] and one.arms.means().tolist() == [0.5]
     (tmp_path / "large.csv").write_text("arm,step,reward\n0,0,1e30\n0,1,-1e30\n1,0,0\n1,1,0\n")
     assert fit(tmp_path / "large.csv").reward[0].tolist() == [-1e30, 0, 1e30]
     with pytest.raises(FileNotFoundError):
@@ -81,7 +81,10 @@ def test_good_lines_are_good(tmp_path):
 
 ARM = [0, 1, 1, 0]
 BAD_ARRAYS = [
-    (lambda: fit([ARM], (0, 1)), "data: one arm only"),
+    (
+        lambda: fit(ARM, (0, 1)),
+        "data: arm 0 is 0, which is no sequence of steps; a single arm is a list that holds its s",
+    ),
     (lambda: fit([], (0, 1)), "data: no arms"),
     (lambda: fit([ARM, [[[0, 1]], [[1, 0]]]], (0, 1)), "data: arm 1, sequence 0 has shape (1, 2), not [steps]"),
     (lambda: fit({"A": ARM, "B": [0, 2]}, (0, 1)), "data: arm B, step 1: 2 is not among states 0..1"),
@@ -90,14 +93,26 @@ BAD_ARRAYS = [
     (lambda: fit([ARM, [0.0, 1.0]], (0, 1)), "data: arm 1 holds float64, not states 0..1"),
     (lambda: fit([ARM, ["0", "1"]]), "data: arm 1 holds texts, such as '0'; give numbers, or what each"),
     (lambda: fit([["won", "lost"], ["won", "no"]], {"won": 1, "lost": 0}), "data: arm 1, step 1: 'no' is not among st"),
-    (lambda: fit([ARM, [0.5, np.nan]]), "data: arm 1, step 1: nan is not among finite numbers"),
+    (
+        lambda: fit([ARM, [0.5, np.nan]]),
+        'data: arm 1, step 1: nan, no state or reward; gaps="steps" counts steps in whi',
+    ),
+    (lambda: fit([ARM, ["a", None]], {"a": 0, "b": 1}), "data: arm 1, step 1: None, no state or reward; gaps="),
+    (
+        lambda: fit([ARM, [0, None, 1]], (0, 1), gaps="split"),
+        "data: arm 1 has 2 sequences of one step at most; a tran",
+    ),
+    (
+        lambda: fit({"arm": [0, 0], "step": [1, 20_000], "state": [0, 1]}, (0, 1), columns={}, gaps="steps"),
+        'data: row 1: step 20000 of arm 0 follows step 1; gaps="steps" takes 10,000 steps in a gap',
+    ),
     (lambda: fit([[1, 1], [1, 1, 1]]), "data: every step of every arm pays 1"),
     (lambda: fit([ARM, np.arange(70)]), "data: 70 distinct rewards, each of which would be a state; at most 64 "),
     (lambda: fit([ARM, ARM], (0, np.nan)), "reward: NaN"),
     (lambda: fit([ARM, ARM], [[0, 1]] * 3), "reward: 3 rows for 2 arms"),
     (lambda: fit([ARM, ARM], (1, 1)), "reward: every state of every arm pays 1"),
     (lambda: fit([ARM, ARM], (0, 1), prior=-1), "prior: -1"),
-    (lambda: fit([ARM, ARM], (0, 1), gaps=True), "gaps: True is not one of error, split"),
+    (lambda: fit([ARM, ARM], (0, 1), gaps=True), "gaps: True is not one of error, split, steps"),
     (lambda: fit([ARM, ARM], (0, 1, 2), prior=1e-10), "prior: 1e-10 makes a transition rarer than 2^-31"),
     (lambda: fit([ARM, ARM], (0, 1), columns={"arm": "choice"}), "columns: {'arm': 'choice'}; `data` has no columns"),
     (lambda: fit(EXAMPLE, columns={"arms": "arm"}), "columns: {'arms': 'arm'} does not name the column of arm, step, "),
@@ -151,7 +166,7 @@ def test_a_log_of_trials_of_several_subjects(tmp_path, separator):
 def test_a_table_in_memory_and_states_by_name(tmp_path):
     """Arrays under names are the file that they would be written to; in lists, states are names or numbers."""
     rows = [("s1", 1, "L", "lost"), ("s1", 2, "R", "won"), ("s1", 3, "L", "won"), ("s2", 1, "R", "won")]
-    rows += [("s2", 2, "R", "lost"), ("s2", 4, "L", "won"), ("s2", 5, "L", "lost")]
+    rows += [("s2", 2, "R", "lost"), ("s2", 3, "", ""), ("s2", 4, "L", "won"), ("s2", 5, "L", "lost")]  # 3: no choice
     header = ["sequence", "trial", "arm", "state"]
     table, pays = {name: np.array(column) for name, column in zip(header, zip(*rows))}, {"won": 1, "lost": -0.5}
     columns = {"round": "trial"}
@@ -163,8 +178,8 @@ def test_a_table_in_memory_and_states_by_name(tmp_path):
     tables = [(by_hand, pays), (by_name, pays), (by_hand, {1: -0.5, 0: 1})]
     for other in [fit(written(tmp_path, ";", header, rows), pays, columns=columns), *(fit(*table) for table in tables)]:
         np.testing.assert_array_equal(other.means, fitted.means)
-    with pytest.raises(ValueError, match="^data: row 6: trial 3 of arm L follows trial 4; rounds go up, in this order"):
-        fit(table | {"trial": [1, 2, 3, 1, 2, 4, 3]}, pays, columns=columns)
+    with pytest.raises(ValueError, match="^data: row 7: trial 4 of arm L follows trial 5; rounds go up, in this order"):
+        fit(table | {"trial": [1, 2, 3, 1, 2, 3, 5, 4]}, pays, columns=columns)
     with pytest.raises(ValueError, match="^data: columns: no columns 'trials' in "):
         fit(table, pays, columns={"round": "trials"})
 
@@ -182,6 +197,30 @@ def test_missing_steps_split_a_sequence(tmp_path):
     assert fitted.counts.sum() == 4 and fitted.gaps == 2
     assert str(fitted).endswith("\n2 gaps, whose transitions are left out.")
     assert fit(path, (0, 1), columns={"round": "step"}, gaps="split").gaps == 0  # others are played in between
+    over = fit({"A": [0, 1, 1, None, 0, 1], "B": [1.0, np.nan, 0, 1]}, (0, 1), gaps="steps")
+    for other in (fit(path, (0, 1), gaps="steps"), fit([[0, 1, 1, np.nan, 0, 1], [None, 1, None, 0, 1]], gaps="steps")):
+        np.testing.assert_array_equal(other.transition, over.transition)
+        assert other.gaps == 2 and other.counts.sum() == 6
+
+
+def test_a_round_without_a_line_was_lost():
+    """Calendar days: on the second day some arm was played, or none; two subjects, of whom the first lacks it."""
+    table = {
+        "sequence": [*"aaaabbbb"],
+        "day": [1, 3, 4, 5, 2, 3, 4, 5],
+        "arm": [*"xxyyxxyy"],
+        "state": [0, 1, 1, 0] * 2,
+    }
+    columns = {"round": "day"}
+    with pytest.raises(
+        ValueError, match=r'^data: no line has day 2 of sequence a, .* gaps="split" leaves out all trans'
+    ):
+        fit(table, (0, 1), columns=columns)
+    with pytest.raises(ValueError, match="an empty arm, or number the plays 1, 2, .."):
+        fit(table, (0, 1), columns=columns, gaps="steps")  # nobody knows which arm moved
+    assert fit(table, (0, 1), columns=columns, gaps="split").counts.tolist() == [[[0, 1], [0, 0]], [[0, 0], [2, 0]]]
+    none = {name: [*column, added] for (name, column), added in zip(table.items(), ("a", 2, None, None))}
+    assert fit(none, (0, 1), columns=columns).counts.tolist() == [[[0, 2], [0, 0]], [[0, 0], [2, 0]]]
 
 
 def test_a_decimal_comma_is_named(tmp_path):

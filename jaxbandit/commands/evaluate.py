@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-import jaxbandit
 from jaxbandit import live
 from jaxbandit.command_line.options import argument, arguments, listed, option
 from jaxbandit.judging.policy_text import policies_of
@@ -27,7 +26,7 @@ class Settings:
     """What is evaluated, and how the log is read."""
 
     log: str = argument("file of the log")
-    policies: tuple[str, ...] = arguments("what is evaluated", "POLICY", (UNIFORM, *jaxbandit.ALL))
+    policies: tuple[str, ...] = arguments("what is evaluated", "POLICY")
     _: dataclasses.KW_ONLY
     columns: str = option("", "the file's names of columns, as 'arm=item_id, reward=click, probability=p'")
     arms: str = option(

@@ -45,7 +45,7 @@ class Settings(Simulation):
     held_out: int = option(2000, "held-out runs, numbered behind the training runs")
     policy: str = option("TVKLUCB", f"one of {', '.join(GRIDS)}")
     scenarios: str = option("scenario 1, scenario 2", "of the paper, with commas between them")
-    criterion: str = option("mean", "of the runs' final regret: mean, median or a quantile, as 0.9", ("mean", "median"))
+    criterion: str = option("mean", "of the runs' final regret: mean, median or a quantile, as 0.9")
     gradient: bool = option(False, "also search by CMA-ES and along the gradient, with as many rounds as the grid")
     grid: str = option("", 'in place of the policy\'s own, as in TOML: "scale = [0.5, 1], exponent = [0.2, 0.3]"')
 

@@ -25,8 +25,8 @@ from jaxbandit.environments.processes.named_processes import (
 )
 from jaxbandit.environments.rested.example import EXAMPLE
 from jaxbandit.environments.rested.fitting import Fit, fit
-from jaxbandit.environments.rested.hidden_arms import HiddenArms, hidden
-from jaxbandit.environments.rested.hidden_fitting import HiddenFit, fit_hidden
+from jaxbandit.environments.rested.hidden_arms import HiddenArms, HiddenFit, hidden
+from jaxbandit.environments.rested.hidden_fitting import fit_hidden
 from jaxbandit.environments.rested.markov_arms import (
     InitialState,
     MarkovArms,

@@ -17,7 +17,7 @@ import numpy as np
 from jaxbandit.arguments import LARGEST, excerpt, path
 
 SEPARATORS = ",\t;"
-MISSING = ("", "na", "nan", "null", "none")  # in small letters: what programs write where there was nothing
+MISSING = ("", "na", "<na>", "nan", "null", "none")  # in small letters: what programs write where there was nothing
 
 Gaps = Literal["error", "split"]  # what a place is where steps or rounds of a sequence are missing
 States = int | tuple[str, ...]  # how many there are, if they are numbers from 0; or their names
@@ -161,6 +161,11 @@ def real(name: str, text: str) -> float:
     if not abs(number) <= LARGEST:
         raise ValueError(f"{name} {text} is not among {kind(None)}")
     return number
+
+
+def is_missing(text: str, states: States | None = None) -> bool:
+    """Whether nothing was there, unless a state has this name."""
+    return text.lower() in MISSING and not (isinstance(states, tuple) and text in states)
 
 
 def state_of(name: str, text: str, states: States) -> int:

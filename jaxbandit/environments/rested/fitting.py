@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,9 +12,11 @@ from numpy.typing import ArrayLike
 from jaxbandit import chains
 from jaxbandit.arguments import choice, finite, number
 from jaxbandit.base import described
-from jaxbandit.environments.rested.columns import Gaps, States, text_of_fit
+from jaxbandit.environments.rested.columns import States, text_of_fit
+from jaxbandit.environments.rested.gap_fitting import over_gaps
 from jaxbandit.environments.rested.independence import judge, transitions
-from jaxbandit.environments.rested.markov_arms import MOST_STATES, InitialState, MarkovArms, markov
+from jaxbandit.environments.rested.markov_arms import MOST_STATES, InitialState, MarkovArms, markov_of, recurrent
+from jaxbandit.environments.rested.sequence_files import GAPS, Missing
 from jaxbandit.environments.rested.sequences import Data, Observed, observed
 
 
@@ -25,9 +27,10 @@ class Fit(NamedTuple):
     Fields:
       arms: the estimated arms, ready for `simulate`.
       labels: K texts, the arms' names in `data`, in the order of `arms`.
-      counts: [K, S, S], transitions seen.
+      counts: [K, S, S], transitions seen; with gaps="steps" from each state seen to the next one seen.
       transition: [K, S, S], the estimated transition matrices.
-      standard_errors: [K, S, S], of the transition; NaN for a row without a transition.
+      standard_errors: [K, S, S], of the transition; NaN for a row without a transition; with gaps="steps" also at 0
+        and 1, and where gaps leave a row undecided.
       means: [K], long-run reward per play.
       means_standard_errors: [K], of the means.
       averages: [K], reward per step in `data`, whatever the prior.
@@ -36,7 +39,8 @@ class Fit(NamedTuple):
       verdicts: [K] texts, "Markovian", "i.i.d." or "undecided".
       reasons: K texts, the reason why an arm is undecided; empty for the others.
       reward: [K, S], reward of each state.
-      gaps: the number of places where a sequence was split because steps are missing.
+      gaps: the number of places where steps of a sequence are missing.
+      over_gaps: whether powers of the rows lead over them; else sequences were split there.
     """
 
     arms: MarkovArms
@@ -53,6 +57,7 @@ class Fit(NamedTuple):
     reasons: tuple[str, ...]
     reward: np.ndarray
     gaps: int
+    over_gaps: bool
 
     def __str__(self) -> str:
         width = max(len(label) for label in ("arm", *self.labels))
@@ -68,7 +73,9 @@ class Fit(NamedTuple):
             pays_0_or_1 = self.reward.shape[1] == 2 and (self.reward == (0, 1)).all()
             call = "bernoulli(fitted.averages)" if pays_0_or_1 else "markov with equal rows"
             lines.append(f"For arms that are i.i.d. or undecided, environments.{call} makes independent arms.")
-        return text_of_fit(lines, self.gaps, width)
+        if self.gaps and self.over_gaps:
+            lines.append(f"{self.gaps:,d} {'gap' if self.gaps == 1 else 'gaps'}, over which powers of the rows lead.")
+        return text_of_fit(lines, 0 if self.over_gaps else self.gaps, width)
 
 
 def fit(
@@ -76,7 +83,7 @@ def fit(
     reward: ArrayLike | Mapping[str, float] | None = None,
     *,
     columns: Mapping[str, str] | None = None,
-    gaps: Gaps = "error",
+    gaps: Missing = "error",
     prior: float = 0.0,
     level: float = 0.01,
     initial_state: InitialState = 0,
@@ -92,6 +99,11 @@ def fit(
     a state was left in one direction only. A row without transitions (n = 0) gets the frequencies of all states that
     follow another one in the arm's sequences, the estimate for independent steps.
 
+    With gaps="steps" the rows P maximise the product of (P^g)[s, s'] over all states s seen, with s' the next one seen,
+    g steps later; errors come from the observed information. If all g are even, p01 and p10 are as likely as c p01 and
+    c p10 with c (p01 + p10) = 2 - p01 - p10: the rows that stay more often are taken, as states are mostly looked at
+    while they last, and a warning says so.
+
     Args:
       data: the K arms' sequences: in a list, or in a dictionary with the arms' labels. Each arm is one sequence
         [steps], or several in a list, with at least one transition in all. Or a table: the path of a text file (UTF-8)
@@ -99,14 +111,16 @@ def fit(
         arrays. The first line names the columns; arm, step (or round) and state (or reward) are read, and sequence if
         there is one, in any order. No line is blank. Labels of arms and sequences may be any text; arms are sorted by
         them, as numbers if all of them are. Steps count an arm's own plays, up by one in each sequence. Rounds count
-        the plays of all arms together and increase: a rested arm keeps its state while others are played. Restless arms
-        are for `fit_restless`.
+        the plays of all arms together and increase: a rested arm keeps its state while others are played. A round
+        that no line has was lost; if no arm was played in it, a line with an empty arm says so. Restless arms are for
+        `fit_restless`.
       reward: [S] or [K, S], reward of each state; `data` are then states, 0 to S-1. Or a dictionary from the names that
         states have in `data` to their rewards. None: `data` are rewards; their distinct values over all arms, sorted,
         are the states and their rewards. Where the values of the arms differ, give states and `reward`.
       columns: the table's names of the columns arm, step, round, sequence, state or reward, where they differ:
         {"arm": "choice", "round": "trial", "sequence": "subject", "reward": "outcome"}.
-      gaps: what a missing step in a table is: "error", or "split", which leaves out the unseen transition.
+      gaps: what steps are that a table leaves out, or that are None, NaN or an empty field: "error"; "split", which
+        leaves out the transitions over them; or "steps", in which the arm moved unseen.
       prior: pseudo-count added to every transition of every arm. A state that was rarely left then has a row
         close to the prior's: with prior 0.5 and two states, rare clicks come in pairs, and their frequency doubles.
       level: of the test of independence of each arm, in (0, 1): at most this share of i.i.d. arms is called
@@ -148,30 +162,41 @@ def fit(
     """
     prior = number("prior", prior, 0)
     level = number("level", level, 0, 1, above=True, below=True)
-    choice("gaps", gaps, get_args(Gaps))
-    seen, states, table, names = observed_with_rewards(data, reward, columns, gaps)
+    choice("gaps", gaps, GAPS)
+    seen, over, table, names = observed_with_rewards(data, reward, columns, gaps)
+    states = [[sequence[sequence >= 0] for sequence in arm] for arm in over]
     counts = np.stack([sum(transitions(sequence, table.shape[-1]) for sequence in arm) for arm in states])
     weights = counts + prior
     left = weights.sum(-1, keepdims=True)
     followed = weights.sum(1, keepdims=True)
     estimates = np.where(left > 0, weights, followed) / np.where(left > 0, left, followed.sum(-1, keepdims=True))
+    pays = np.broadcast_to(table, (len(counts), table.shape[-1]))
+    unseen = {
+        k: over_gaps(seen.labels[k], [sequence[np.argmax(sequence >= 0) :] for sequence in arm], pays[k], prior)
+        for k, arm in enumerate(over)
+        if any((sequence[np.argmax(sequence >= 0) :] < 0).any() for sequence in arm)
+    }
+    for k, (rows, _, _) in unseen.items():
+        estimates[k] = rows
     check_rows(estimates, prior)
     for label, rows in zip(seen.labels, estimates):
         check_recurrent(f"arm {label}: no transition", rows, names)
-    arms = markov(estimates, table, initial_state=initial_state)
+    arms = markov_of(recurrent(estimates, least=1), table, initial_state)
     transition = np.asarray(arms.transition)
     verdicts = [judge(*arm) for arm in zip(states, itertools.repeat(level), np.asarray(arms.reward))]
     known = np.where(left > 0, left, np.nan)
+    errors = np.sqrt(transition * (1 - transition) / known)
+    mean_errors = np.array([mean_error(*arm) for arm in zip(transition, np.asarray(arms.reward), known[..., 0])])
+    for k, (_, *both) in unseen.items():
+        errors[k], mean_errors[k] = both
     return Fit(
         arms=arms,
         labels=seen.labels,
         counts=counts,
         transition=transition,
-        standard_errors=np.sqrt(transition * (1 - transition) / known),
+        standard_errors=errors,
         means=arms.means(),
-        means_standard_errors=np.array(
-            [mean_error(*arm) for arm in zip(transition, np.asarray(arms.reward), known[..., 0])]
-        ),
+        means_standard_errors=mean_errors,
         averages=np.array([row[np.concatenate(arm)].mean() for row, arm in zip(np.asarray(arms.reward), states)]),
         distance=np.abs(transition[:, :, None] - transition[:, None]).sum(-1).max((1, 2)) / 2,
         p_values=np.array([verdict.p_value for verdict in verdicts]),
@@ -179,19 +204,20 @@ def fit(
         reasons=tuple(verdict.reason for verdict in verdicts),
         reward=np.asarray(arms.reward),
         gaps=seen.gaps,
+        over_gaps=gaps == "steps",
     )
 
 
 def observed_with_rewards(
-    data: Data, reward: ArrayLike | Mapping[str, float] | None, columns: Mapping[str, str] | None, gaps: Gaps
+    data: Data, reward: ArrayLike | Mapping[str, float] | None, columns: Mapping[str, str] | None, gaps: Missing
 ) -> tuple[Observed, list[list[np.ndarray]], np.ndarray, States]:
-    """What arms showed, the states [steps] of each of their sequences, the rewards of the states, and their names."""
+    """What arms showed, the states [steps] of each of their sequences (-1: not seen), the states' rewards and names."""
     if reward is None:
-        seen = observed(data, None, columns, gaps == "split")
+        seen = observed(data, None, columns, gaps)
         states, table = _states_of_rewards(seen.sequences)
         return seen, states, table, len(table)
     table, names = states_and_rewards(reward)
-    seen = observed(data, names, columns, gaps == "split")
+    seen = observed(data, names, columns, gaps)
     if table.ndim == 2 and len(table) != len(seen.sequences):
         raise ValueError(f"reward: {len(table)} rows for {len(seen.sequences)} arms")
     return seen, seen.sequences, table, names
@@ -226,7 +252,7 @@ def check_recurrent(what: str, rows: np.ndarray, names: States) -> None:
 
 def _states_of_rewards(arms: list[list[np.ndarray]]) -> tuple[list[list[np.ndarray]], np.ndarray]:
     """The states [steps] of each sequence of each arm, and the rewards of the states, [S]."""
-    values = np.unique(np.concatenate([sequence for arm in arms for sequence in arm]))
+    values = np.unique(np.concatenate([sequence[np.isfinite(sequence)] for arm in arms for sequence in arm]))
     if len(values) < 2:
         raise ValueError(f"data: every step of every arm pays {values[0]:g}, and every arm is optimal")
     if len(values) > MOST_STATES:
@@ -236,7 +262,8 @@ def _states_of_rewards(arms: list[list[np.ndarray]]) -> tuple[list[list[np.ndarr
             "average of each as `reward`; or, if rewards are independent, play arms with a law of real numbers, as "
             "`environments.gaussian`"
         )
-    return [[np.searchsorted(values, rewards) for rewards in arm] for arm in arms], values
+    places = [[np.where(np.isnan(rewards), -1, np.searchsorted(values, rewards)) for rewards in arm] for arm in arms]
+    return places, values
 
 
 def mean_error(transition: np.ndarray, reward: np.ndarray, left: np.ndarray) -> float:

@@ -185,11 +185,11 @@ def markov(transition: ArrayLike, reward: ArrayLike, *, initial_state: InitialSt
     >>> markov([[[0.5, 0.5], [0.4, 0.6]], [[0.9, 0.1], [0.5, 0.5]]], (0, 1)).means().round(4).tolist()
     [0.5556, 0.1667]
     """
-    return of_matrices(recurrent(transition), reward, initial_state)
+    return markov_of(recurrent(transition), reward, initial_state)
 
 
-def of_matrices(transition: np.ndarray, reward: ArrayLike, initial_state: InitialState) -> MarkovArms:
-    """`markov` of matrices [K, S, S] that `recurrent` has checked."""
+def markov_of(transition: np.ndarray, reward: ArrayLike, initial_state: InitialState) -> MarkovArms:
+    """Arms of matrices [K, S, S] as `recurrent` returns them; one alone can be fitted, with nothing to choose from."""
     rewards = rewards_of(reward, *transition.shape[:2])
     initial = initial_law(initial_state, transition)
     return MarkovArms(
@@ -201,14 +201,14 @@ def of_matrices(transition: np.ndarray, reward: ArrayLike, initial_state: Initia
     )
 
 
-def recurrent(transition: ArrayLike, most: int = MOST_STATES) -> np.ndarray:
-    """Return the transition matrices of K arms with one recurrent class each, [K, S, S] in float64, S up to `most`."""
+def recurrent(transition: ArrayLike, most: int = MOST_STATES, least: int = 2) -> np.ndarray:
+    """Return matrices [K, S, S] in float64 of K >= `least` arms with one recurrent class each, S up to `most`."""
     rows = finite("transition", transition)
     if rows.ndim != 3 or rows.shape[1] != rows.shape[2] or rows.shape[1] < 2:
         raise ValueError(f"transition: shape {rows.shape} is not [K, S, S] with S >= 2")
     if rows.shape[1] > most:
         raise ValueError(f"transition: {rows.shape[1]} states; at most {most} are supported")
-    if rows.shape[0] < 2:
+    if rows.shape[0] < least:
         raise ValueError("transition: one arm only; a bandit needs at least 2")
     rows = stochastic("transition", rows)
     for arm, chain in enumerate(rows):

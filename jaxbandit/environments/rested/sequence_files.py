@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -14,6 +13,7 @@ from jaxbandit.environments.rested.columns import (
     arm_of,
     column_names,
     in_order,
+    is_missing,
     place_if_any,
     place_of,
     real,
@@ -22,6 +22,13 @@ from jaxbandit.environments.rested.columns import (
 )
 
 ROLES = ("arm", "step", "round", "sequence", "state", "reward")
+MOST_UNSEEN = 10_000  # steps in one gap; after as many the state has forgotten where it was
+CURES = 'gaps="steps" counts steps in which the arm moved unseen, gaps="split" leaves out the transitions over them'
+
+# What a step is of which nothing is known. "symbols": where its number is left out an error, else a step.
+Missing = Literal["error", "split", "steps", "symbols"]
+GAPS = ("error", "split", "steps")  # what users may say
+Played = dict[str, dict[str, list[tuple[int, float]]]]  # of each arm in each sequence, the steps or rounds and values
 
 
 class _Place(NamedTuple):
@@ -35,9 +42,9 @@ class _Place(NamedTuple):
 
 
 def from_table(
-    data: Any, states: States | None, columns: Mapping[str, str] | None, split: bool
-) -> tuple[list[str], list[list[np.ndarray]], int]:
-    """The labels of the arms in a file or in columns, their sequences, and how many gaps were `split` (see `fit`).
+    data: Any, states: States | None, columns: Mapping[str, str] | None, gaps: Missing
+) -> tuple[list[str], list[list[np.ndarray]]]:
+    """The labels of the arms in a file or in columns, and their sequences, with NaN for what was not seen (see `fit`).
 
     Raises:
       ValueError: `columns` are wrong, or a line of the table is, which is named.
@@ -46,12 +53,45 @@ def from_table(
     names = _names(columns, states)
     table = Table(data)
     with table.errors_by_line():
-        arms, lines, gaps = _read(table, names, states, split)
+        header = table.header("arm, step, and state or reward")
+        place = _places(header, names, states)
+        arms, lines, rounds = _read(table, header, place, states, gaps)
+    lost = {}  # of each sequence the rounds after which some are missing
+    for sequence, numbers in rounds.items():
+        played = np.array(sorted(numbers))
+        lost[sequence] = played[:-1][np.diff(played) > 1]
+        if gaps != "split" and len(lost[sequence]):
+            raise ValueError(f"data: {_no_play(header[place.order], int(lost[sequence][0]) + 1, sequence)}")
+    sequences = {
+        label: [_filled(values, lost.get(sequence), gaps) for sequence, values in arms[label].items()] for label in arms
+    }
     labels = in_order(arms)
     for label in labels:
-        if all(len(values) < 2 for values in arms[label].values()):
+        if all(np.isfinite(values).sum() < 2 for values in sequences[label]):
             raise ValueError(f"data: {lines[label]}: arm {label} {transitions_are_needed(len(arms[label]))}")
-    return labels, [[np.array(values) for values in arms[label].values()] for label in labels], gaps
+    return labels, [sequences[label] for label in labels]
+
+
+def _no_play(name: str, number: int, sequence: str) -> str:
+    """What is said of a round that no line has."""
+    where = f" of sequence {sequence}" if sequence else ""
+    return (
+        f"no line has {name} {number}{where}, in which some arm was played, or none. If a line was lost, "
+        f'gaps="split" leaves out all transitions over that {name}. If no arm was played, write a line with an empty '
+        f"arm, or number the plays 1, 2, .. in place of the {name}s. Restless arms, which move in every round, are for "
+        "`environments.fit_restless`"
+    )
+
+
+def _filled(values: list[tuple[int, float]], lost: np.ndarray | None, gaps: Missing) -> np.ndarray:
+    """One sequence of an arm with NaN for each step that was left out, or one NaN where it is to be split."""
+    numbers, shown = np.array([number for number, _ in values]), np.array([value for _, value in values], float)
+    if lost is None:
+        left_out = np.diff(numbers) - 1
+        left_out = np.minimum(left_out, 1) if gaps == "split" else left_out
+    else:
+        left_out = np.minimum(np.diff(np.searchsorted(lost, numbers)), 1)
+    return np.insert(shown, np.repeat(np.arange(1, len(shown)), left_out), np.nan)
 
 
 def transitions_are_needed(sequences: int) -> str:
@@ -87,42 +127,50 @@ def _places(header: list[str], names: dict[str, str], states: States | None) -> 
 
 
 def _read(
-    table: Table, names: dict[str, str], states: States | None, split: bool
-) -> tuple[dict[str, dict[tuple[str, int], list[float]]], dict[str, str], int]:
-    """What each arm showed in each sequence, or part of one, the line of its last step, and the number of gaps."""
-    header = table.header("arm, step, and state or reward")
-    place = _places(header, names, states)
-    arms: dict[str, dict[tuple[str, int], list[float]]] = {}
+    table: Table, header: list[str], place: _Place, states: States | None, gaps: Missing
+) -> tuple[Played, dict[str, str], dict[str, set[int]]]:
+    """What each arm showed in each sequence, the line of its last step, and the rounds that each sequence has."""
+    arms: Played = {}
     lines: dict[str, str] = {}
-    last: dict[tuple[str, str], int] = {}
-    parts: dict[tuple[str, str], int] = defaultdict(int)  # gaps of a sequence so far
+    rounds: dict[str, set[int]] = {}
     for fields in table:
-        arm = arm_of(header[place.arm], fields[place.arm])
         sequence = "" if place.sequence is None else fields[place.sequence]
         number = whole(header[place.order], fields[place.order], "; number dates and times in their order")
-        before = last.get((sequence, arm), number - 1)
-        if split and not place.has_rounds and number > before + 1:
-            parts[sequence, arm] += 1
-        elif wrong := _disorder(before, number, place):
+        if place.has_rounds:
+            rounds.setdefault(sequence, set()).add(number)
+            if is_missing(fields[place.arm]) and is_missing(fields[place.value], states):
+                continue  # no arm was played
+        arm = arm_of(header[place.arm], fields[place.arm])
+        shown = arms.setdefault(arm, {}).setdefault(sequence, [])
+        before = shown[-1][0] if shown else number - 1
+        if wrong := _disorder(before, number, place, gaps):
             name = header[place.order]
             raise ValueError(f"{name} {number} of arm {arm} follows {name} {before}{wrong}")
-        last[sequence, arm], lines[arm] = number, table.line
+        lines[arm] = table.line
         name, text = header[place.value], fields[place.value]
-        value = real(name, text) if states is None else state_of(name, text, states)
-        arms.setdefault(arm, {}).setdefault((sequence, parts[sequence, arm]), []).append(value)
-    return arms, lines, sum(parts.values())
+        if is_missing(text, states):
+            if gaps == "error":
+                raise ValueError(f"{name} {text!r} is not there; {CURES}")
+            value = np.nan
+        else:
+            value = real(name, text) if states is None else state_of(name, text, states)
+        shown.append((number, value))
+    return arms, lines, rounds
 
 
-def _disorder(before: int, number: int, place: _Place) -> str:
+def _disorder(before: int, number: int, place: _Place, gaps: Missing) -> str:
     """What is wrong with this step of an arm after the one before, or this round: nothing if it is the next one."""
     if number <= before:
         rule = "rounds go up" if place.has_rounds else "steps of an arm go up by one"
         several = "; columns={'sequence': ..} names the sequences if there are several" * (place.sequence is None)
         return f"; {rule}, in this order{several}"
-    if number > before + 1 and not place.has_rounds:
-        return (
-            ", with transitions unseen between them. If the arm stood still, as rested arms do while others are "
-            "played, columns={'round': ..} says so. If it moved unseen, gaps=\"split\" leaves out the transition over "
-            "the gap. Restless arms, which move in every round, are for `environments.fit_restless`"
-        )
-    return ""
+    if number == before + 1 or place.has_rounds or gaps == "split":
+        return ""
+    if gaps == "steps":
+        most = f'; gaps="steps" takes {MOST_UNSEEN:,} steps in a gap, after which gaps="split" loses nothing'
+        return most * (number > before + 1 + MOST_UNSEEN)
+    return (
+        ", with transitions unseen between them. If the arm stood still, as rested arms do while others are "
+        f"played, columns={{'round': ..}} says so. If it moved unseen, {CURES}. Restless arms, which move in every "
+        "round, are for `environments.fit_restless`"
+    )

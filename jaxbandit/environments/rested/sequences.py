@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from jaxbandit.arguments import LARGEST, as_floats, excerpt
 from jaxbandit.environments.rested.columns import States, is_table, kind
-from jaxbandit.environments.rested.sequence_files import from_table, transitions_are_needed
+from jaxbandit.environments.rested.sequence_files import CURES, Missing, from_table, transitions_are_needed
 
 Data = Iterable[Any] | Mapping[Any, Any] | str | os.PathLike[str]
 
@@ -20,34 +20,60 @@ class Observed(NamedTuple):
     """What K arms showed."""
 
     labels: tuple[str, ...]
-    sequences: list[list[np.ndarray]]  # of each arm, [steps], whose lengths may differ
-    gaps: int  # the number of places in which a sequence of the table was split
+    sequences: list[list[np.ndarray]]  # of each arm, [steps], with NaN or -1 where nothing was seen
+    gaps: int  # the number of places in which steps are missing between others
 
 
 def observed(
-    data: Data, states: States | None = None, columns: Mapping[str, str] | None = None, split: bool = False
+    data: Data,
+    states: States | None = None,
+    columns: Mapping[str, str] | None = None,
+    gaps: Missing = "error",
 ) -> Observed:
     """The labels and sequences of the arms in `data`: of these `states`, or of rewards where that is None.
 
+    Steps of which nothing is known are, as `gaps` says, an error, places where sequences are split, or steps with NaN
+    (rewards) or -1 (states).
+
     Raises:
-      ValueError: an entry or the name of a column is wrong; arms are fewer than 2; an arm has no transition.
+      ValueError: an entry or the name of a column is wrong; there is no arm; an arm has no transition.
       OSError: the file cannot be read.
 
     >>> observed({"A": [0, 1, 1], "B": [[1, 0], [0, 0, 1]]}, states=2).labels
     ('A', 'B')
     """
     if isinstance(data, str | os.PathLike) or is_table(data) or (isinstance(data, Mapping) and columns is not None):
-        labels, arms, gaps = from_table(data, states, columns, split)
+        labels, arms = from_table(data, states, columns, gaps)
     elif columns is not None:
         raise ValueError(f"columns: {excerpt(columns)}; `data` has no columns: it is neither a path nor a dictionary")
     else:
-        (labels, arms), gaps = _from_arrays(data, states), 0
-    if len(arms) < 2:
-        raise ValueError(f"data: {'one arm only' if arms else 'no arms'}; a bandit needs at least 2")
-    return Observed(tuple(labels), arms, gaps)
+        labels, arms = _from_arrays(data, states, gaps)
+    if not arms:
+        raise ValueError("data: no arms; give one sequence an arm, or a table")
+    cut = [[_parts(sequence, gaps) for sequence in arm] for arm in arms]
+    between = sum(places for arm in cut for _, places in arm)
+    parts = [[part for several, _ in arm for part in several] for arm in cut]
+    for label, arm, part in zip(labels, arms, parts):
+        if all(np.isfinite(each).sum() < 2 for each in part):
+            hint = '; gaps="steps" counts the steps between' if gaps == "split" else ""
+            raise ValueError(f"data: arm {label} {transitions_are_needed(max(len(arm), len(part)))}{hint}")
+    if states is not None:
+        parts = [[np.where(np.isnan(part), -1, part).astype(int) for part in arm] for arm in parts]
+    return Observed(tuple(labels), parts, between)
 
 
-def _from_arrays(data: Any, states: States | None) -> tuple[list[str], list[list[np.ndarray]]]:
+def _parts(sequence: np.ndarray, gaps: Missing) -> tuple[list[np.ndarray], int]:
+    """The parts of a sequence that are seen, or all of it up to the last step that is, and how many gaps it has."""
+    seen = np.flatnonzero(np.isfinite(sequence))
+    if not len(seen):
+        return [], 0
+    ends = np.flatnonzero(np.diff(seen) > 1)
+    if gaps in ("steps", "symbols"):
+        return [sequence[: seen[-1] + 1]], len(ends)
+    return [sequence[part] for part in np.split(seen, ends + 1)], len(ends)
+
+
+def _from_arrays(data: Any, states: States | None, gaps: Missing) -> tuple[list[str], list[list[np.ndarray]]]:
     try:
         if isinstance(data, bytes):
             raise TypeError
@@ -58,12 +84,14 @@ def _from_arrays(data: Any, states: States | None) -> tuple[list[str], list[list
     arms = []
     for label, entry in zip(labels, entries):
         name = f"data: arm {label}"
+        if entry is None or isinstance(entry, str | bytes) or (not isinstance(entry, list) and np.ndim(entry) == 0):
+            hint = "a single arm is a list that holds its sequence, [[0, 1, ..]]"
+            raise ValueError(f"{name} is {excerpt(entry)}, which is no sequence of steps; {hint}")
         if _are_several(entry):
-            arms.append([_checked(f"{name}, sequence {number}", steps, states) for number, steps in enumerate(entry)])
+            parts = enumerate(entry)
+            arms.append([_checked(f"{name}, sequence {number}", steps, states, gaps) for number, steps in parts])
         else:
-            arms.append([_checked(name, entry, states)])
-        if all(len(steps) < 2 for steps in arms[-1]):
-            raise ValueError(f"{name} {transitions_are_needed(len(arms[-1]))}")
+            arms.append([_checked(name, entry, states, gaps)])
     return labels, arms
 
 
@@ -74,8 +102,27 @@ def _are_several(entry: Any) -> bool:
     return np.ndim(entry) == 2
 
 
-def _checked(name: str, steps: ArrayLike, states: States | None) -> np.ndarray:
+def _checked(name: str, steps: ArrayLike, states: States | None, gaps: Missing) -> np.ndarray:
+    """The steps as float64, with NaN where they are missing."""
     sequence = np.asarray(steps)
+    missing = np.isnan(sequence) if sequence.dtype.kind == "f" else np.zeros(sequence.shape, bool)
+    if sequence.ndim == 1 and sequence.dtype.kind in "OU":
+        entries = np.asarray(steps, object)  # beside texts NumPy makes a text of NaN
+        missing = np.array(
+            [not isinstance(each, str) and str(each) in ("None", "nan", "<NA>") for each in entries], bool
+        )
+        sequence = entries if missing.any() else sequence
+    if sequence.ndim == 1 and missing.any():
+        if gaps == "error":
+            step = int(np.argmax(missing))
+            raise ValueError(f"{name}, step {step}: {sequence[step]}, no state or reward; {CURES}")
+        if missing.all():
+            return np.full(len(sequence), np.nan)
+        there = np.array(sequence[~missing].tolist())
+        sequence = np.full(len(sequence), there[0], there.dtype)  # what is missing is checked as what is there
+        sequence[~missing] = there
+    if states is not None and gaps != "error" and sequence.dtype.kind == "f" and not (sequence % 1).any():
+        sequence = sequence.astype(int)  # where steps may be missing, NaN may have made floats of numbers of states
     texts = [entry for entry in sequence.ravel().tolist() if isinstance(entry, str)]
     if isinstance(states, tuple):
         if texts or any(map(str.isdecimal, states)):  # else numbers are places in the dictionary of the names
@@ -93,7 +140,7 @@ def _checked(name: str, steps: ArrayLike, states: States | None) -> np.ndarray:
     if wrong.any():
         step = int(np.argmax(wrong))
         raise ValueError(f"{name}, step {step}: {sequence[step]} is not among {kind(states)}")
-    return sequence.astype(float if states is None else int)
+    return np.where(missing, np.nan, sequence)
 
 
 def _places(name: str, sequence: np.ndarray, states: tuple[str, ...]) -> np.ndarray:

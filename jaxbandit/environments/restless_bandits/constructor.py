@@ -15,7 +15,7 @@ from jaxbandit.environments.rested.markov_arms import (
     InitialState,
     MarkovArms,
     initial_thresholds,
-    of_matrices,
+    markov_of,
     of_states,
     recurrent,
 )
@@ -107,7 +107,7 @@ def restless(
         initial_state = "stationary"
     moves = recurrent(transition, MOST_STATES if paid == "played" else MOST_THAT_ALL_PAY)
     if passive_reward is None:
-        active = of_matrices(moves, reward, initial_state)
+        active = markov_of(moves, reward, initial_state)
     elif paid == "played":
         raise ValueError('passive_reward: with paid="played" an arm that is not played pays nothing; give paid="all"')
     else:
@@ -154,5 +154,5 @@ def _paid_by_action(
     """Arms that pay `reward` if they are played, and what they pay if not, [K, S]; one of the two may be constant."""
     tables = {"reward": reward, "passive_reward": passive_reward}
     played, waiting = (of_states(name, table, *rows.shape[:2]) for name, table in tables.items())
-    arms = of_matrices(rows, max(played, waiting, key=np.ptp), initial_state)
+    arms = markov_of(rows, max(played, waiting, key=np.ptp), initial_state)
     return dataclasses.replace(arms, reward=played), waiting
