@@ -267,10 +267,10 @@ def in_units(environment: Any, low: float, span: float) -> Any:
     return None
 
 
-def centre(environment: Any) -> float:
+def offset(environment: Any) -> float:
     """A number near the rewards without a finite table, if these are so far from 0 that float32 blurs them; else 0."""
     inner = getattr(environment, "environment", None)
-    return float(getattr(environment, "centre", 0.0)) if inner is None else centre(inner)
+    return float(getattr(environment, "offset", 0.0)) if inner is None else offset(inner)
 
 
 def in_order(policy: Any) -> bool:

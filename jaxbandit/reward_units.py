@@ -44,14 +44,14 @@ OWN = RewardUnits()
 
 
 def reward_units(
-    policy: Any, table: np.ndarray, rewards: Range = ANY_REWARD, centre: float | None = None
+    policy: Any, table: np.ndarray, rewards: Range = ANY_REWARD, offset: float | None = None
 ) -> RewardUnits:
     """The units in which a policy sees rewards; see `members.FullPolicy.units`.
 
     Args:
       table: [K, S], the reward of each state of each arm; [K, 0] if rewards have no finite table.
       rewards: the least and the largest reward, for rewards without a finite table.
-      centre: the number near which these are, if it is far from 0; None to take it from their range.
+      offset: the number near which these are, if it is far from 0; None to take it from their range.
 
     >>> from jaxbandit import UCB1, RescorlaWagner
     >>> reward_units(UCB1(), np.array([[-1.0, 3.0]]))
@@ -67,7 +67,7 @@ def reward_units(
         return OWN
     if table.shape[1]:
         rewards = float(table.min()), float(table.max())
-    return RewardUnits(far_from_zero(*rewards) if centre is None else centre)
+    return RewardUnits(far_from_zero(*rewards) if offset is None else offset)
 
 
 def far_from_zero(low: float, high: float) -> float:

@@ -41,7 +41,8 @@ def terminal_width() -> int:
 
 def _plain(error: UnicodeError) -> tuple[str, int]:
     """What stands for letters that an encoding lacks: +- for ±, escapes for all others."""
-    assert isinstance(error, UnicodeEncodeError)
+    if not isinstance(error, UnicodeEncodeError):  # of letters that cannot be read
+        raise error
     letters = error.object[error.start : error.end].replace("±", "+-")
     return letters.encode("ascii", "backslashreplace").decode(), error.end
 

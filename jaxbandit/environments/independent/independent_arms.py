@@ -66,14 +66,14 @@ class IndependentArms:
         return self.law.means()
 
     @property
-    def centre(self) -> float:
+    def offset(self) -> float:
         """A number near the rewards, if they are so far from 0 that float32 blurs them; else 0."""
-        return self.law.centre() if isinstance(self.law, laws.GaussianLaw | laws.UniformLaw) else 0.0
+        return self.law.offset() if isinstance(self.law, laws.GaussianLaw | laws.UniformLaw) else 0.0
 
-    def shifted(self, centre: float) -> IndependentArms | None:
+    def shifted(self, offset: float) -> IndependentArms | None:
         """The arms with a constant subtracted from all rewards; None if their laws cannot be moved."""
         if isinstance(self.law, laws.GaussianLaw | laws.UniformLaw):
-            return IndependentArms(self.law.shifted(centre))
+            return IndependentArms(self.law.shifted(offset))
         return None
 
     def init(self, key: Array) -> Played:

@@ -51,12 +51,12 @@ class GaussianLaw:
     def family(self) -> Family | None:
         return families.Gaussian(np.asarray(self.deviation) ** 2)
 
-    def centre(self) -> float:
+    def offset(self) -> float:
         mean = np.asarray(self.mean)
         return float(mean.min()) if np.abs(mean).max() > FAR * np.min(self.deviation) else 0.0
 
-    def shifted(self, centre: float) -> GaussianLaw:
-        return GaussianLaw(np.asarray(self.mean) - centre, self.deviation)
+    def shifted(self, offset: float) -> GaussianLaw:
+        return GaussianLaw(np.asarray(self.mean) - offset, self.deviation)
 
     def draw(self, words: Words, arms: Array) -> Array:
         mean, deviation = _of(arms, self.mean, self.deviation)
@@ -99,11 +99,11 @@ class UniformLaw:
     def family(self) -> None:
         return None
 
-    def centre(self) -> float:
+    def offset(self) -> float:
         return far_from_zero(*self.range())
 
-    def shifted(self, centre: float) -> UniformLaw:
-        return UniformLaw(np.asarray(self.low) - centre, np.asarray(self.high) - centre)
+    def shifted(self, offset: float) -> UniformLaw:
+        return UniformLaw(np.asarray(self.low) - offset, np.asarray(self.high) - offset)
 
     def draw(self, words: Words, arms: Array) -> Array:
         return quantiles.uniform(words, *_of(arms, self.low, self.high))

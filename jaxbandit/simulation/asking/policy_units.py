@@ -20,15 +20,15 @@ def units_of(listed: Mapping[str, list[Policy]], named: Mapping[str, Environment
     """
     units: dict[str, list[RewardUnits]] = {label: [] for label in listed}
     for name, environment in named.items():
-        table, centre = Task(environment).reward, members.centre(environment)
+        table, offset = Task(environment).reward, members.offset(environment)
         checked: set[RewardUnits] = set()
         for label, variants in listed.items():
-            wanted = {reward_units(policy, table, centre=centre) for policy in variants}
+            wanted = {reward_units(policy, table, offset=offset) for policy in variants}
             unit = wanted.pop() if len(wanted) == 1 else OWN
             if unit != OWN and members.in_units(environment, *unit) is None:
                 unit = OWN
             if unit not in checked:
-                if unit == OWN and centre:  # rewards without a table lie about their means
+                if unit == OWN and offset:  # rewards without a table lie about their means
                     table = environment.means()
                 check_distinct(f"scenarios[{name!r}], policies[{label!r}]", table, unit)
                 checked.add(unit)
