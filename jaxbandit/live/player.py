@@ -47,7 +47,8 @@ class Player(LoggedPosition):
       arms: their names.
       states: the reward of each state by its name, {"ignored": 0.0, "clicked": 1.0}, or such a dict for each arm by its
         name; an arm is in its first state before its first play.
-      rewards: (low, high), the least and the largest reward, instead of `states`, if rewards are real numbers.
+      rewards: (low, high), the least and the largest reward, instead of `states`, if rewards are real numbers. Give
+        finite ends where rewards are large and close together: policies such as UCB1 then see their distance from low.
       store: the path of the log's file, which is made if it does not exist; None to keep the log in memory.
       key: of the policy's random numbers. None, the default: the one in the file, or for a new log 64 random bits of
         the operating system. For play that must be repeated an integer, or `jax.random.key(seed)`: two players with
