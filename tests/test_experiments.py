@@ -133,7 +133,7 @@ def test_every_command_has_a_command_line(monkeypatch, capsys):
         ):
             asked[said[2]] = getattr(import_module(f"experiments.{path.stem}"), said[1])
             assert said[2] == path.stem
-    assert len(asked) == 37
+    assert len(asked) == 36
     for name, settings in asked.items():
         fields = {field.name: field for field in dataclasses.fields(settings)}
         assert "out" in fields or name == "own_policy"

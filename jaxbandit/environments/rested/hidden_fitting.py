@@ -85,7 +85,7 @@ def fit_hidden(
     >>> random = np.random.default_rng(0)
     >>> blocks = [np.repeat(random.random(60) < 0.5, 20), np.repeat(random.random(60) < 0.3, 20)]  # slow states
     >>> noisy = [np.where(random.random(len(each)) < 0.1, ~each, each).astype(int) for each in blocks]
-    >>> fitted = fit_hidden(noisy, (0, 1), states=(1, 2), starts=3, held_out=0)
+    >>> fitted = fit_hidden(noisy, (0, 1), states=2, starts=3, held_out=0)
     >>> fitted.states, fitted.emission[0, :, 1].round(1).tolist()
     (2, [0.1, 0.9])
     """
