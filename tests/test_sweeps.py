@@ -166,7 +166,7 @@ def test_damaged_and_foreign_files_are_named(tmp_path, many_files):
         with pytest.raises(ValueError, match="delete it or move it away, and the same call of sweep plays its rounds"):
             sweep(case, tmp_path)
         piece.unlink()
-        assert equal(sweep(case, tmp_path)["c"], whole)
+        assert equal(sweep(case, tmp_path, **many_files)["c"], whole)
 
 
 @contextlib.contextmanager
