@@ -96,9 +96,9 @@ def recover(
       ValueError: as `fit`; the policy cannot play the environment.
 
     >>> import jaxbandit
-    >>> arms, ranges = jaxbandit.bernoulli([0.7, 0.3]), {"learning_rate": (0, 1), "inverse_temperature": (0, 10)}
-    >>> recover(jaxbandit.RescorlaWagner(), ranges, arms, subjects=5, rounds=50).truth.shape
-    (5, 2)
+    >>> arms, ranges = jaxbandit.bernoulli([0.7, 0.3]), {"learning_rate": (0, 1), "inverse_temperature": (0, 20)}
+    >>> recover(jaxbandit.RescorlaWagner(), ranges, arms, subjects=1, rounds=10).truth.shape
+    (1, 2)
     """
     key = jax.random.key(0) if key is None else key
     check_key(key)
@@ -157,11 +157,11 @@ def recover_models(
       ValueError: as `recover`; fewer than two models.
 
     >>> import jaxbandit
-    >>> arms, rate = jaxbandit.bernoulli([0.7, 0.3]), {"learning_rate": (0.1, 0.9)}
-    >>> sticky = jaxbandit.RescorlaWagner(inverse_temperature=0.0), {"perseveration": (2, 5)}
-    >>> models = {"learns": (jaxbandit.RescorlaWagner(inverse_temperature=8.0), rate), "repeats": sticky}
-    >>> recover_models(models, arms, subjects=5, rounds=60, starts=2).counts.sum(1).tolist()
-    [5, 5]
+    >>> arms, policy = jaxbandit.bernoulli([0.7, 0.3]), jaxbandit.RescorlaWagner()
+    >>> slow, fast = ({"learning_rate": ends, "inverse_temperature": (0, 20)} for ends in ((0, 0.1), (0.5, 1)))
+    >>> models = {"slow": (policy, slow), "fast": (policy, fast)}
+    >>> recover_models(models, arms, subjects=1, rounds=10).counts.sum(1).tolist()
+    [1, 1]
     """
     if not isinstance(models, Mapping) or len(models) < 2:
         raise ValueError(f"models: {excerpt(models)} is not a dict of two models or more, (policy, ranges) by label")

@@ -17,8 +17,9 @@ class Decision(NamedTuple):
       answers: the number of answers that had come.
 
     >>> from jaxbandit.live import Player
-    >>> from jaxbandit.policies import Identify
-    >>> player = Player(Identify(delta=0.1), ["red", "green"], states={"ignored": 0.0, "clicked": 1.0}, key=0)
+    >>> from jaxbandit.policies import BernoulliGLR, Identify
+    >>> policy = Identify(stopping=BernoulliGLR(), delta=0.1)
+    >>> player = Player(policy, ["red", "green"], states={"ignored": 0.0, "clicked": 1.0}, key=0)
     >>> while player.decision is None:
     ...     choice = player.choose()
     ...     player.learn(choice.id, "clicked" if (choice.round % 5 < 2) == (choice.arm == "red") else "ignored")

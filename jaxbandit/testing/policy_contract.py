@@ -45,7 +45,7 @@ def check_policy(
       ValueError: from the policy's own `validate`.
 
     >>> import jaxbandit
-    >>> check_policy(jaxbandit.TVKLUCB())
+    >>> check_policy(jaxbandit.UCB1())
     """
     for argument, value in {"arms": arms, "states": states}.items():
         integer(argument, value, 2, LARGEST_INTEGER)
