@@ -101,6 +101,13 @@ def test_rewards_that_float32_merges_are_named(rewards, policy):
     assert "policies['p']" in str(error.value) and first in str(error.value) and second in str(error.value)
 
 
+def test_real_rewards_that_one_policy_sees_as_they_are():
+    """Policies that see them in other units may follow it."""
+    arms, policies = environments.gaussian([1e5, 1e5 + 1]), [RescorlaWagner(0.1, 1.0), jaxbandit.UCB1()]
+    units = units_of({str(n): [policy] for n, policy in enumerate(policies)}, {"arms": arms})
+    assert [unit.low for (unit,) in units.values()] == [0, 1e5]
+
+
 def test_rounding_of_float64_is_no_difference():
     check_distinct("x", [0.1 + 0.2, 0.3, 1.0])
     check_distinct("x", [1e8 + 0.1 + 0.2, 1e8 + 0.3, 1e8 + 64])

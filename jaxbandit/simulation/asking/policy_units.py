@@ -28,9 +28,9 @@ def units_of(listed: Mapping[str, list[Policy]], named: Mapping[str, Environment
             if unit != OWN and members.in_units(environment, *unit) is None:
                 unit = OWN
             if unit not in checked:
-                if unit == OWN and offset:  # rewards without a table lie about their means
-                    table = environment.means()
-                check_distinct(f"scenarios[{name!r}], policies[{label!r}]", table, unit)
+                # rewards without a table lie about their means
+                rewards = np.asarray(environment.means()) if unit == OWN and offset else table
+                check_distinct(f"scenarios[{name!r}], policies[{label!r}]", rewards, unit)
                 checked.add(unit)
             units[label].append(unit)
     return units
