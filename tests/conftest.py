@@ -12,6 +12,7 @@ import shutil
 import signal
 import sys
 import tempfile
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import jax
@@ -19,7 +20,6 @@ import matplotlib as mpl
 import pytest
 
 from tests.cases import TYPED, words
-from tests.durations import rows
 
 gc.disable()  # until all is collected: what is imported lives on
 mpl.use("Agg")
@@ -27,7 +27,7 @@ os.environ.pop("COLUMNS", None)  # the width of a terminal, which pytest-xdist g
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's background jobs ignore Ctrl-C
 jax.config.update("jax_num_cpu_devices", 2)
 jax.config.update("jax_numpy_rank_promotion", "raise")
-DURATIONS = rows()
+ROWS = {file.stem: file.read_text().splitlines() for file in (Path(__file__).parent / "rows").glob("*.txt")}
 # The quick tests spend most of their time in XLA, and are too short to need its optimisations. The slow tests run the
 # machine code that users get.
 QUICK_FLAGS = (
@@ -66,24 +66,18 @@ def pytest_make_parametrize_id(val, argname):
 
 
 def pytest_collection_modifyitems(config, items):
-    """Mark what durations.toml names. An id that cannot be typed is an error, and so is a pattern without a case."""
+    """An id that cannot be typed is an error."""
     error = RuntimeError if hasattr(config, "workerinput") else pytest.UsageError  # xdist hides a worker's UsageError
-    unused = {(file, row) for file in {item.path.stem for item in items} for row in DURATIONS.get(file, [])}
     for item in items:
         name, _, case = item.name.removesuffix("]").partition("[")
         if case and not TYPED.fullmatch(case):
             raise error(f"{item.nodeid}: an id has letters, digits, dots, hyphens and underscores only")
-        for row in DURATIONS.get(item.path.stem, []):
-            if row.test == name and row.fits(case):
-                item.add_marker(row.kind)
-                unused.discard((item.path.stem, row))
-        if item.get_closest_marker("release"):
-            item.add_marker("slow")
-        if item.get_closest_marker("slow"):
-            item.user_properties.append(("slow", True))  # tests/durations.py reads it in the report
-    whole_files = not any("::" in name for name in config.args) and not config.getoption("lf", False)
-    if unused and whole_files:
-        raise error(f"tests/durations.toml: no case fits {sorted(unused)}")
+        for row in ROWS.get(item.path.stem, []):
+            kind, test, patterns = row.split()
+            fits = any(fnmatchcase(case, pattern) for pattern in patterns.removeprefix("!").split(","))
+            if test == name and fits != patterns.startswith("!"):
+                item.add_marker(kind)
+                item.add_marker("slow")
 
 
 def pytest_collection_finish():

@@ -50,6 +50,7 @@ SEEN, BOTH, UNSEEN = random_arms(observed=True), random_arms(observed=True, by_a
 
 
 @pytest.mark.parametrize("arms", [SEEN, BOTH, LEFT, UNSEEN_LEFT], ids=["alike", "by-action", "left", "unseen"])
+@pytest.mark.slow
 def test_what_is_collected_is_what_a_loop_adds_up(arms):
     """Every arm's state in every round, less what the plays cost, from the paths of the same arms when few pay."""
     played = arms.arms  # the same arms and draws, of which those played pay

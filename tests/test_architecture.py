@@ -430,6 +430,7 @@ def test_import_is_light():
 
 
 @pytest.mark.parametrize("asked", [True, False])
+@pytest.mark.slow
 def test_compilation_cache_is_for_those_who_ask(tmp_path, asked):
     play = "from jaxbandit import *; simulate(bernoulli([0.5, 0.2]), {'U': UCB1()}, runs=2, horizon=5, progress=False)"
     environment = {name: value for name, value in os.environ.items() if "CACHE" not in name}
@@ -438,6 +439,7 @@ def test_compilation_cache_is_for_those_who_ask(tmp_path, asked):
     assert any(tmp_path.iterdir()) == asked
 
 
+@pytest.mark.slow
 def test_plotting_is_imported_where_it_is_asked_for():
     """`jaxbandit.plotting` is there after `import jaxbandit` alone, and only then is matplotlib imported."""
     asked = "import sys, jaxbandit; before = 'matplotlib' in sys.modules; jaxbandit.plotting.plot_regret; print(before)"

@@ -83,6 +83,7 @@ def done():
     return simulate({"a": ARMS, "b": OTHER}, POLICIES, **COMMON)
 
 
+@pytest.mark.slow
 def test_resume_names_what_changed(done):
     for name, value in {"runs": 5, "key": jax.random.key(1), "plays": 2, "shuffle": True}.items():
         with pytest.raises(ValueError, match=f"resume: {name} changed since"):
@@ -121,6 +122,7 @@ def test_provenance_says_every_value():
     assert text["versions"]["numpy"] == np.__version__
 
 
+@pytest.mark.slow
 def test_an_environment_without_rewards_and_a_short_horizon():
     class NoReward:
         means = init = step = lambda self, *inputs: None
@@ -131,6 +133,7 @@ def test_an_environment_without_rewards_and_a_short_horizon():
         assert simulate(ARMS, {"p": policy}, runs=2, horizon=2, times=[2]).visits["p"].sum() == 4
 
 
+@pytest.mark.slow
 def test_a_stopped_result_is_complete_where_no_more_is_asked_for(done):
     stopped = replace(done, horizon=600)  # as one that Ctrl-C ended at 300 of 600 rounds
     assert not stopped.complete
@@ -154,6 +157,7 @@ class Fixed(NamedTuple):
         return state
 
 
+@pytest.mark.slow
 def test_a_named_tuple_is_a_policy_and_no_list_of_variants():
     good, other = Fixed(np.array([0.0, 1.0, 0.5])), Fixed(np.array([1.0, 0.0, 0.5]))
     check_policy(good, arms=3)

@@ -280,6 +280,7 @@ def test_seldom_clicked():
     ]
 
 
+@pytest.mark.slow
 def test_drift_and_a_table():
     whole, third = atlas["Besbes, whole"].arms, atlas["Besbes, first third"].with_horizon(9000)
     for t in (1, 500, 2999):

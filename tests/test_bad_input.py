@@ -56,6 +56,7 @@ def test_every_public_name_is_known():
 
 
 @pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.slow
 def test_good_calls_are_good(group):
     for name, call in calls(group).items():
         _, error, _ = bad_input.answer(call, {})
@@ -94,6 +95,7 @@ def test_few_wrong_arguments(group):
 
 
 @pytest.mark.parametrize("group", GROUPS)
+@pytest.mark.slow
 def test_many_wrong_arguments(group):
     throw(group, MANY[group])
 

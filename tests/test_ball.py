@@ -76,6 +76,7 @@ def random_values(rng, states, number):
 
 
 @pytest.mark.parametrize(("states", "double"), CASES)
+@pytest.mark.slow
 def test_ball_maximum_against_the_oracle(states, double):
     """1,500 rows: the maximum within 2e-6 (float32) or 1e-9 (float64) of the range; its row is in the ball."""
     rng = np.random.default_rng(states)
@@ -100,6 +101,7 @@ def test_ball_maximum_against_the_oracle(states, double):
 
 
 @pytest.mark.parametrize(("states", "double"), CASES)
+@pytest.mark.slow
 def test_ball_of_radius_zero_and_infinity(states, double):
     """Radius 0 gives the row itself, infinity the largest value; neither gives NaN, and no value is out of range."""
     rng = np.random.default_rng(states)
@@ -215,6 +217,7 @@ def check_mean(double, chains, reward, state, radius, solver="halley"):
 
 
 @pytest.mark.parametrize(("states", "double"), CASES)
+@pytest.mark.slow
 def test_stationary_mean_against_the_oracle(states, double):
     """85 chains of six kinds, with states that do not lead back, radii of 0 and infinity: within 2e-6 or 1e-9."""
     chains, reward, state, radius = problems(0, states, 85)
@@ -242,6 +245,7 @@ def check_sparse_rows(states):
     check_mean(False, chains, reward, state, radius)
 
 
+@pytest.mark.slow
 def test_rows_that_were_hardly_ever_left():
     check_sparse_rows(6)
 
@@ -262,6 +266,7 @@ def played_chains(rng, states, number):
 
 
 @pytest.mark.parametrize(("states", "double"), [(4, False), (16, False), (16, True), (64, False)])
+@pytest.mark.slow
 def test_many_states_against_the_oracle(states, double, accuracy):
     """120 estimates from plays, with the policies' radii, and 10 chains of each kind: within 2e-6 or 1e-9."""
     rng = np.random.default_rng(states)
@@ -288,6 +293,7 @@ def test_best_states_of_different_weight_count_as_one(p, weight):
     assert float(target.weight) == pytest.approx(weight)
 
 
+@pytest.mark.slow
 def test_a_light_best_state_never_seen():
     """A cycle of one play that pays best beside cycles of 30: Halley's steps alone may go to and fro about the root."""
     rng = np.random.default_rng(0)
@@ -300,6 +306,7 @@ def test_a_light_best_state_never_seen():
 
 
 @pytest.mark.parametrize("double", [False, True])
+@pytest.mark.slow
 def test_stationary_mean_where_halley_converges_slowly(double):
     """Estimates from 100 plays where too few steps of the default solver are off by 7e-4, for radii from 1 to 2."""
     counts = [[6, 0, 12, 3, 8], [9, 0, 10, 2, 2], [0, 0, 0, 6, 4], [3, 3, 3, 0, 3], [0, 7, 2, 8, 6]]
@@ -310,6 +317,7 @@ def test_stationary_mean_where_halley_converges_slowly(double):
 
 
 @pytest.mark.parametrize("double", [False, True])
+@pytest.mark.slow
 def test_bisection_moves_its_multiplier_all_the_way(double):
     """An estimate where a multiplier that begins at the last one's place needs more than six moves."""
     counts = [[3, 1, 0, 0], [1, 7, 5, 1], [1, 7, 19, 0], [1, 1, 1, 0]]
@@ -318,6 +326,7 @@ def test_bisection_moves_its_multiplier_all_the_way(double):
         check_mean(double, exact_rows(counts)[None], reward, np.array([3]), [0.01], solver)
 
 
+@pytest.mark.slow
 def test_stationary_mean_of_any_finite_rewards():
     """Rewards from -300 to 500, falling and huge ones: within 2e-6 of their range, plus their own rounding."""
     chains, reward, state, radius = problems(2, 3, 85)
@@ -377,6 +386,7 @@ def found_by_search(chain, reward, state, radius, rng):
 
 
 @pytest.mark.parametrize("examples", [4, 10])
+@pytest.mark.slow
 def test_nothing_in_the_ball_is_better(examples):
     """No row of 20,000, and none found by SLSQP, has a larger mean by 1e-6; SLSQP comes within 1e-4 of the index."""
     drawn = given(states=st.sampled_from([3, 4, 5, 6]), seed=st.integers(0, 2**31), radius=st.sampled_from(RADII))
@@ -397,6 +407,7 @@ def nothing_is_better(states, seed, radius):
         assert index[state] - 1e-4 <= result <= index[state] + 1e-6, (state, result, index[state])
 
 
+@pytest.mark.slow
 def test_solvers_agree():
     """The bisection and the default within 2e-6 in float32, of the ball (two states) and of the stationary mean."""
     chains, reward, state, radius = problems(4, 3, 85)

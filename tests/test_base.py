@@ -75,6 +75,7 @@ def test_calls_that_jax_traces_are_refused():
             call()
 
 
+@pytest.mark.slow
 def test_text_is_short():
     many = jaxbandit.random_arms(jax.random.key(0), 20, 5)
     hidden = jaxbandit.environments.hidden(many.transition, np.full((20, 5, 5), 0.2), np.arange(5.0))

@@ -99,6 +99,7 @@ def test_nothing_changes_with_the_names_of_arms_and_results():
             np.testing.assert_allclose(same, value, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_no_policy_gets_more():
     """20 rounds with 400 pairs of arms drawn from the uniform prior; fails falsely less than once in 10^6."""
     least = bayes_optimum(UNIFORM, 20)

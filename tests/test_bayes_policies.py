@@ -91,6 +91,7 @@ def best_discounted(prior, discount, rounds, start):
 
 
 @pytest.mark.parametrize("kind", ["Bernoulli", "chains"])
+@pytest.mark.slow
 def test_scores_are_the_indices(kind):
     """After games of 60 rounds with three arms that begin in both states, against indices computed for each count.
 
@@ -121,6 +122,7 @@ def index_of(prior, counts, state, discount):
     return indices.gittins_beta_rows(prior + counts, discount)[state]
 
 
+@pytest.mark.slow
 def test_beyond_the_table_the_excess_over_the_known_chain_vanishes():
     """An arm whose table has three plays, after five."""
     prior, discount = np.array([[1.0, 2.0], [2.0, 0.5]]), 0.7

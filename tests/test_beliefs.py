@@ -224,12 +224,14 @@ KNOWING = [(Myopic, MOVING), (Myopic, WAITING), (WhittleBelief, STICKY), (Hidden
 
 
 @pytest.mark.parametrize(("policy", "environment"), KNOWING)
+@pytest.mark.slow
 def test_contract(policy, environment):
     check_policy(policy.of(environment), environment)
     check_policy(policy.of(environment), environment, plays=2, rounds=20)
 
 
 @pytest.mark.parametrize(("policy", "environment"), KNOWING)
+@pytest.mark.slow
 def test_orders_and_tiles_change_nothing(policy, environment):
     asked = {"policies": {"p": policy.of(environment)}, "runs": 40, "horizon": 200, "times": [50, 200]}
     plain = simulate(environment, **asked).visits["p"]

@@ -136,6 +136,7 @@ def test_every_bet_is_fair():
     assert max(largest) <= 1 + 1e-5 and np.median(largest) > 0.99
 
 
+@pytest.mark.slow
 def test_stops_as_early_as_a_program_of_its_own():
     """Mean rounds of 400 runs of another program, with delta .1 and .01; false alarm 1 in 100."""
     arms = jaxbandit.two_state(*np.array(FAST).T)

@@ -143,6 +143,7 @@ def test_nearest_chain_where_moves_are_impossible():
 
 
 @pytest.mark.parametrize("states", [3, 4])
+@pytest.mark.slow
 def test_nearest_chain_of_random_chains_with_zeros(states):
     """The search that was not over the rows was more than 1e-4 above the least in 5 of these 8, and 2 of these 7."""
     random = np.random.default_rng(states)
@@ -176,6 +177,7 @@ def test_a_cycle_against_its_formula(states):
         assert result.mean == pytest.approx(share, rel=1e-8)
 
 
+@pytest.mark.slow
 def test_extremes_of_the_search():
     """Means near the given one's and near the best reward, huge and tiny rewards, equal ones, and slow states."""
     arms = environment("scenario 3")
@@ -265,6 +267,7 @@ def test_at_gap_one_slow_arms_are_told_by_their_means(pairs):
 
 
 @pytest.mark.parametrize("states", [3, 4])
+@pytest.mark.slow
 def test_nearest_chain_that_mixes_against_brute_force(states):
     random = np.random.default_rng(states)
     for speed, ratio in ((1.0, 0.5), (0.3, 1.2), (0.05, 3.0)):
@@ -279,6 +282,7 @@ def test_nearest_chain_that_mixes_against_brute_force(states):
             assert result.mean >= target and (target > 0 or ratio > 1 or result.mean == mean)
 
 
+@pytest.mark.slow
 def test_a_local_minimum_that_other_starts_avoid():
     """Six percent above the least rate; it lies where independent rewards are the start of every search."""
     rows = np.array([[0.7, 0.29, 0.01], [0.02, 0.87, 0.11], [0.1, 0.2, 0.7]])
@@ -490,6 +494,7 @@ def test_bounds_that_do_not_exist_say_why(call, message):
         call()
 
 
+@pytest.mark.slow
 def test_bounds_in_pictures():
     arms = environment("scenario 1")
     result = jaxbandit.simulate(arms, {"KL": jaxbandit.KLUCB()}, runs=4, horizon=100)

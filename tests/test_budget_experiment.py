@@ -157,6 +157,7 @@ def test_every_case_can_be_played():
     check_cases(budget.cases(budget.Settings(sizes="10")))
 
 
+@pytest.mark.slow
 def test_collapsing_arms_are_also_played_unseen():
     """With as many runs and rounds as by those who see all arms; a rule that only guesses loses the same on both."""
     settings = budget.Settings(sizes="10", scenarios="collapsing", learners=0, runs=4, runs_steered=0, horizon=100)

@@ -61,6 +61,7 @@ def least_loss(a, b, reward, random, starts=2):
 
 
 @pytest.mark.parametrize("states", [3, 4])
+@pytest.mark.slow
 def test_is_at_most_the_least_loss_of_likelihood(states):
     """Chains of all kinds, some rows hardly seen; it is nearly the loss where the outer states were left often."""
     random = np.random.default_rng(states)
@@ -122,6 +123,7 @@ def test_what_newtons_steps_leave_is_taken_off(far):
             assert far > 2 or lower > least - 1e-3
 
 
+@pytest.mark.slow
 def test_two_states_the_general_way():
     """The grid of weights is then one point, and the bound is the ratio that is known in closed form."""
     random = np.random.default_rng(2)
@@ -149,6 +151,7 @@ def test_rewards_in_another_order_and_units():
     )
 
 
+@pytest.mark.slow
 def test_stops_where_the_bound_suffices():
     """The first round in which it does, recomputed from the recorded counts."""
     arms = environments.markov(ROWS, np.tile(REWARD, (2, 1)))

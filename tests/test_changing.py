@@ -137,6 +137,7 @@ def test_contract(kind):
     check_environment(KINDS[kind], settle=512, plays=32)
 
 
+@pytest.mark.slow
 def test_contract_of_the_lower_bound():
     check_environment(lower_bound_instance(1024, 3), settle=512, plays=32)
 

@@ -73,11 +73,13 @@ def test_regret_is_against_the_best_policy_of_each_segment(tmp_path):
     assert loaded.provenance["scenarios"]["scenario"]["breaks"] == [21, 36]
 
 
+@pytest.mark.slow
 def test_contract():
     check_environment(CHANGING, settle=64, plays=24)
     check_environment(build(STARTS[1:], ACTIVE, REWARD, passive=PASSIVE[0]), settle=64, plays=24)  # not observed
 
 
+@pytest.mark.slow
 def test_a_window_helps_where_laws_change():
     """Two groups of arms swap their laws twice: who forgets has less regret, by five standard errors of 20 runs."""
     helped, idle = [[0.3, 0.7], [0.1, 0.9]], [[0.6, 0.4], [0.4, 0.6]]

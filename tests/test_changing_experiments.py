@@ -59,6 +59,7 @@ def test_the_verdict_on_a_published_number():
     assert not thesis.alike(final, 290, 76.0)
 
 
+@pytest.mark.slow
 def test_a_table_beside_ours(monkeypatch):
     short = {label: policies.forgetful(5000, 4)[label] for label in ("KL-UCB", "KL-UCB, window")}
     monkeypatch.setattr(thesis, "forgetful", lambda horizon, changes: short)
@@ -73,6 +74,7 @@ def test_a_table_beside_ours(monkeypatch):
     assert result["Besson 1", "KL-UCB, told the breaks"]["published"] == "-"
 
 
+@pytest.mark.slow
 def test_the_price_of_safety(monkeypatch):
     """UCB1 takes the arms in turn and is never paid; Exp3 stays below its bound."""
     chosen = adversary.policies(1000)

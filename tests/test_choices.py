@@ -32,6 +32,7 @@ def by_loop(arms, rewards, number, alpha, beta, initial=0.5, below=None, forgett
     return sum_
 
 
+@pytest.mark.slow
 def test_ten_choices():
     """Numbers of ten digits: likelihood, its gradient by central differences, and a maximum at an edge."""
     assert log_likelihood(RescorlaWagner(0.3, 3.0), SEEN)[0] == pytest.approx(-7.3102972606, abs=1e-9)
@@ -86,6 +87,7 @@ def test_a_policy_that_weighs_by_its_own_probabilities():
     np.testing.assert_allclose(log_likelihood(Exp3(0.2), seen), exact, rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_softmax_choice_by_an_index():
     """UCB1 with the score 1 for arms without a play, by a loop; and its fit, where derivatives of programs are NaN."""
     subjects = random_subjects(np.random.default_rng(6))
@@ -124,6 +126,7 @@ def test_choices_of_probability_zero():
         fit_population(soft, seen, ranges)
 
 
+@pytest.mark.slow
 def test_softmax_draws_and_infinite_scores():
     """40,000 draws against the probabilities: false once in 10^6 for each arm, and .013 off is noticed."""
     table = jnp.array([[0.0, 1.0]] * 3)
@@ -152,6 +155,7 @@ def players(number, rounds):
     return choices_of(policy, ranges_of(policy, RANGES), arms, truth, rounds, jax.random.split(jax.random.key(0))[1])
 
 
+@pytest.mark.slow
 def test_estimates_errors_and_their_coverage():
     """500 players with 300 rounds: a share of covered truths of .95 leaves (.91, .98) less than once in 10^5, and
     errors that are 15 % too small are noticed. Two of them against Nelder and Mead on the loop's likelihood, with
@@ -178,6 +182,7 @@ def test_estimates_errors_and_their_coverage():
         np.testing.assert_allclose(fitted.standard_errors[n], np.sqrt(np.diag(np.linalg.inv(second))), rtol=2e-3)
 
 
+@pytest.mark.slow
 def test_a_population():
     """200 players with normal logits: mean and spread within five standard errors, which is false once in 10^6."""
     random = np.random.default_rng(4)
@@ -197,6 +202,7 @@ def test_a_population():
     assert (inside.mean(0) > 0.85).all()
 
 
+@pytest.mark.slow
 def test_models_are_told_apart():
     """Players who learn quickly, and players who repeat whatever they did; 20 of each are all recognised."""
     sticky = RescorlaWagner(inverse_temperature=0.0, perseveration=3.0), {"perseveration": (2, 5)}

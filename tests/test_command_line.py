@@ -102,6 +102,7 @@ def test_every_policy_is_told(call):
     assert "\n  exponent: " in call("policies", "IMEDMC")[1]
 
 
+@pytest.mark.slow
 def test_the_command_in_a_process():
     """As `python -m jaxbandit`; what reads no more, as `head` does, is no error that is told."""
     command = f"{sys.executable} -m jaxbandit atlas | head -n 1"
@@ -109,6 +110,7 @@ def test_the_command_in_a_process():
     assert (done.stdout, done.stderr) == ("Rested\n", "")
 
 
+@pytest.mark.slow
 def test_a_log_is_evaluated(call, tmp_path):
     log = tmp_path / "log.csv"
     log.write_text("round,item,click,p\n" + "".join(f"{t},{'ab'[t % 2]},{t % 3 % 2},0.5\n" for t in range(1, 601)))
@@ -126,6 +128,7 @@ def test_a_log_is_evaluated(call, tmp_path):
         assert code == 2 and words in complaint
 
 
+@pytest.mark.slow
 def test_a_whole_stress_test(call, tmp_path, monkeypatch):
     """Tables, and code of the worst problem that makes its arms; the same command plays nothing again."""
     monkeypatch.setattr(stress.TwoStateSpace, "panel", lambda space: {"UCB1": UCB1()})

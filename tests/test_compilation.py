@@ -157,6 +157,7 @@ def test_programs_are_forgotten_before_memory_maps_run_out(monkeypatch):
     np.testing.assert_array_equal(play(23), before)
 
 
+@pytest.mark.slow
 def test_a_number_that_ends_up_unused_does_not_end_the_process():
     """XLA stops the process where what is compiled in one piece ignores an argument; so this one runs in its own."""
     played = subprocess.run([sys.executable, "-c", IGNORES_ITS_NUMBER], capture_output=True, text=True, check=False)
@@ -260,6 +261,7 @@ def without_a_batching_rule():
 
 
 @pytest.mark.parametrize("whose", ["policy", "environment"])
+@pytest.mark.slow
 def test_an_operation_without_a_batching_rule_is_slow_and_no_error(whose):
     """The runs are those of an operation that has a rule."""
 
@@ -276,6 +278,7 @@ def test_an_operation_without_a_batching_rule_is_slow_and_no_error(whose):
 
 
 @pytest.mark.parametrize("name", sorted(ALL))
+@pytest.mark.slow
 def test_every_policy_is_lowered_for_cuda(name):
     """Without a GPU: a chunk becomes a CUDA program of loops and arithmetic alone, which calls nothing on the host."""
     environment, policy = jaxbandit.two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65]), ALL[name]()
@@ -318,6 +321,7 @@ def test_best_is_the_order_of_scores_and_numbers(arms):
         np.testing.assert_array_equal(got, expected)
 
 
+@pytest.mark.slow
 def test_draws_over_runs_are_those_of_jax():
     """Bit for bit: uniform, normal, integers, bytes, split and folded keys."""
 
@@ -365,6 +369,7 @@ def test_what_is_computed_again_from_the_same_inputs_is_computed_once():
     np.testing.assert_allclose(looped, jax.lax.fori_loop(0, 3, lambda _, x: x + jnp.sin(x), jnp.sin(x)), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_sums_over_runs_of_nothing_few_and_many():
     """Whole numbers exactly, floats in any order: no entries, as many as are written out, and more."""
     for number in (0, 1, 8, 9, 32, 33):
@@ -381,6 +386,7 @@ def test_what_is_no_number_comes_last_whatever_the_plays(arms):
         assert jaxbandit.top_arms(scores, min(plays, 2)).tolist() == [2, 1][:plays]
 
 
+@pytest.mark.slow
 def test_slices_over_runs_are_those_of_vmap():
     """Whole slices read, written and added to at an index of the first axes, blocks at an index that all runs share."""
     rng = np.random.default_rng(0)

@@ -57,6 +57,7 @@ def errors(side, got, truth):
 
 
 @pytest.mark.parametrize(("side", "solver"), TABLE)
+@pytest.mark.slow
 def test_error_table(side, solver, truth, accuracy):
     bound = kl_upper if side == "upper" else kl_lower
     got = np.asarray(jax.jit(bound, static_argnums=2)(P[:, None], C[None], solver))
@@ -66,6 +67,7 @@ def test_error_table(side, solver, truth, accuracy):
     assert TABLE[side, solver] <= 16
 
 
+@pytest.mark.slow
 def test_float64(truth):
     with jax.enable_x64(True):
         for side, bound in (("upper", kl_upper), ("lower", kl_lower)):
@@ -76,6 +78,7 @@ def test_float64(truth):
                 assert (np.abs(got - value) <= 2e-14 * np.maximum(value, floor)).all()
 
 
+@pytest.mark.slow
 def test_own_exponential_and_logarithm():
     """Against float64: 2 ULP in float32 for exponentials of 1e-9 to 87, logarithms of all normal numbers and near 1."""
     rng = np.random.default_rng(0)
@@ -148,6 +151,7 @@ COMPILED = {
 
 
 @pytest.mark.parametrize("name", COMPILED)
+@pytest.mark.slow
 def test_public_functions_are_compiled_once(name):
     """A second call with other values compiles nothing; vmap, jit and grad do what they do to the plain function."""
     function, arguments = getattr(jaxbandit.confidence, name), COMPILED[name]
@@ -169,6 +173,7 @@ def test_public_functions_are_compiled_once(name):
 
 
 @pytest.mark.parametrize("name", ["kl_upper", "stationary_mean_upper"])
+@pytest.mark.slow
 def test_derivatives_of_compiled_functions_are_those_of_plain_ones(name):
     """In float64: the derivative of three steps in float32 has few digits, which depend on how they are compiled."""
     with jax.enable_x64(True):

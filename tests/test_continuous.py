@@ -136,6 +136,7 @@ def uniforms(name, arm, values):
 
 
 @pytest.mark.parametrize("name", ["gaussian", "exponential", "beta", "uniform"])
+@pytest.mark.slow
 def test_rewards_have_their_law(name):
     """Kolmogorov-Smirnov of 1e6 rewards of the simulator's draws, at 1e-9: finds a shift of 0.005 deviations."""
     environment = ARMS[name]
@@ -156,6 +157,7 @@ def test_rewards_have_their_law(name):
 
 
 @pytest.mark.parametrize("name", ARMS)
+@pytest.mark.slow
 def test_contract(name):
     check_environment(ARMS[name], runs=16, plays=16, settle=512)
 
@@ -331,6 +333,7 @@ def test_sums_lose_nothing():
     assert abs(float(many.high[0]) + float(many.low[0]) - exact) < 2.0**-40 * exact
 
 
+@pytest.mark.slow
 def test_regret_of_what_was_collected(result):
     for label in POLICIES:
         collected = result.recorded["rewards"][label].sum(-1)
@@ -344,6 +347,7 @@ def test_regret_of_what_was_collected(result):
     assert metrics.regret_name(result) == "pseudo-regret"
 
 
+@pytest.mark.slow
 def test_shuffled_arms_keep_their_numbers():
     environment = gaussian([0.0, 100.0, 200.0], 0.01)
     asked = ASKED | {"shuffle": True, "plays": 2}

@@ -17,6 +17,7 @@ USE = "jaxbandit.use_all_cores()"
 TWICE = f"import jaxbandit, jax; {USE}; {USE}; print(len(jax.devices())); {USE}"
 
 
+@pytest.mark.slow
 def test_every_core_is_a_device_of_a_fresh_process():
     """Asked for again, also of a JAX that has started with all cores, nothing changes."""
     played = subprocess.run([sys.executable, "-c", TWICE], capture_output=True, text=True, check=True)

@@ -300,6 +300,7 @@ def test_a_command_ends_with_130(monkeypatch, capsys):
         assert "the same command continues" in ended(function, monkeypatch, capsys)
 
 
+@pytest.mark.slow
 def test_signals_at_random(tmp_path):
     """A dozen of them; none is lost, and what was written goes on to the counts of an undisturbed sweep."""
     trials = Trials(tmp_path, seed=0, kinds=("sweep", "loop", "survey"))

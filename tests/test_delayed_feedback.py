@@ -127,6 +127,7 @@ def test_the_arms_are_those_of_a_loop_with_a_heap(case):
     assert any(answer[run] != loop(environment, policy, run, rounds, **sooner) for run in range(3))
 
 
+@pytest.mark.slow
 def test_drawn_delays_do_not_depend_on_how_the_work_is_cut(tmp_path):
     """Nor on the other policies; a stopped result continues with what is under way, and another law is refused."""
     asked = {"scenarios": ARMS, "key": KEY, "times": [20, 60], "delay": delays.geometric(3.0)}

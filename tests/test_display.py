@@ -29,6 +29,7 @@ def rows(page, caption):
     return [[unescape(cell) for cell in row] for row in cells]
 
 
+@pytest.mark.slow
 def test_regret_is_that_of_the_metrics(result):
     """Of every scenario, policy and variant, in the table of a notebook and as text."""
     table = rows(result._repr_html_(), "Pseudo-regret after round 200")[1:]
@@ -90,6 +91,7 @@ def test_standard_output_without_our_letters(result, monkeypatch):
     assert written.getvalue().count(rb"Gr\xf6\xdfe") == 4 and written.getvalue().count(b" +- ") == 3
 
 
+@pytest.mark.slow
 def test_much_is_cut_short():
     policies = {"U": Uniform(), "many": [UCBSM(L=L) for L in np.linspace(0.0, 1.0, 101)]}
     result = simulate({f"s{i}": ARMS for i in range(9)}, policies, runs=1, horizon=20)

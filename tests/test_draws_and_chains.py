@@ -147,6 +147,7 @@ def test_distances_against_plain_forms():
     assert (plain["jensen_shannon"] <= np.log(2) * plain["total_variation"] + 1e-12).all()
 
 
+@pytest.mark.slow
 def test_farthest_takes_every_pair_and_both_orders():
     rows = np.random.default_rng(1).dirichlet(np.ones(3), (5, 3))
     for name, distance in divergences.DISTANCES.items():

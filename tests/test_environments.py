@@ -66,6 +66,7 @@ def test_rewards_are_of_the_state_moved_to():
     assert feedback.before.tolist() == [0] and feedback.states.tolist() == [1] and feedback.rewards.tolist() == [7.0]
 
 
+@pytest.mark.slow
 def test_contract():
     check_environment(ARMS)
     check_environment(jaxbandit.random_arms(jax.random.key(3), arms=3, states=4, initial_state="stationary"))
@@ -125,6 +126,7 @@ BROKEN = {"repeats": "repeats its draw", "counts all plays": "plays of other arm
 
 
 @pytest.mark.parametrize(("what", "message"), BROKEN.items())
+@pytest.mark.slow
 def test_contract_refuses_broken_environments(what, message):
     with pytest.raises(AssertionError, match=message):
         check_environment(Broken(np.array([[0.0, 1.0], [0.0, 1.0]], np.float32), what))
@@ -145,6 +147,7 @@ class Wrong(type(ARMS)):
         return following, feedback._replace(rewards=feedback.rewards + self.extra * (arms == 1))
 
 
+@pytest.mark.slow
 def test_contract_compares_rewards_and_means_with_what_is_paid():
     """Found: a payment that is not the table's, and a mean 0.02 off. Not judged: an arm that never moves."""
     arms = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
@@ -170,6 +173,7 @@ class Late(type(ARMS)):
         return following, feedback._replace(states=states, rewards=rewards)
 
 
+@pytest.mark.slow
 def test_contract_does_not_count_plays_before_it_has_settled():
     """An arm stays in its first state, which pays 5, for 20 plays; another moves by another law for 30 plays."""
     rows = [[0.5, 0.5, 0.0], [0.4, 0.6, 0.0], [0.0, 0.05, 0.95]]

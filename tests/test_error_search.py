@@ -27,6 +27,7 @@ def failures(one_program):
     return stress.worst(Identify(TopTwo(), BernoulliGLR(), 0.1), SPACE, **SIZE)
 
 
+@pytest.mark.slow
 def test_a_rule_for_independent_rewards_is_disproved(failures):
     """Wrong in a third of runs or more; if the rule were right this would happen once in 10^20 searches."""
     assert failures[0].certain and failures[0].share.mean > 1 / 3
@@ -39,6 +40,7 @@ def test_a_rule_for_independent_rewards_is_disproved(failures):
         assert jaxbandit.environments.two_state.__name__ in found.problem.code
 
 
+@pytest.mark.slow
 def test_the_numbers_are_those_of_simulate(failures):
     """On random numbers of the test's own, wrong answers agree within five standard errors (p 1e-6 for each)."""
     policy = Identify(TopTwo(), BernoulliGLR(), 0.1)
@@ -51,6 +53,7 @@ def test_the_numbers_are_those_of_simulate(failures):
     assert abs(failures[0].share.mean - share) < 5 * error
 
 
+@pytest.mark.slow
 def test_the_exact_rule_survives():
     """Two claims at most, tested one after the other: false in one of 20 searches of a rule that errs exactly delta."""
     for found in stress.worst(Identify(TopTwo(), ChainGLR(), 0.1), SPACE, **SIZE | {"horizon": 400, "budget": 32}):
@@ -58,6 +61,7 @@ def test_the_exact_rule_survives():
         assert "not shown to be more often than accepted" in str(found)
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_the_search_believed(monkeypatch):
     calls = iter(range(9))
 

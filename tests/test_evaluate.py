@@ -151,6 +151,7 @@ def taught(policy, table, rounds=20):
     return state
 
 
+@pytest.mark.slow
 def test_choice_probabilities_are_the_shares_of_draws():
     """Of 10^6 or 10^5 draws; a share beyond 5 standard errors has the probability 6e-7, one of 18 shares 1e-5."""
     families, coins, numbers = jaxbandit.families, jnp.array([[0.0, 1.0]] * 3), jnp.zeros((3, 0))
@@ -192,6 +193,7 @@ def test_policies_of_which_nothing_is_known_are_refused():
 
 
 @pytest.mark.parametrize("policy", [jaxbandit.Exp3(0.2), jaxbandit.Thompson()])
+@pytest.mark.slow
 def test_a_player_judged_by_its_own_log_has_weights_of_1(policy):
     """What the log says of a choice, and what the policy is taught along the log, are different programs."""
     player, draw = live.Player(policy, ["a", "b"], states=STATES, key=0), np.random.default_rng(0)
@@ -215,6 +217,7 @@ def test_a_player_judged_by_its_own_log_has_weights_of_1(policy):
     np.testing.assert_allclose(frozen.mean[0], frozen.mean[1], rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_arms_that_come_and_go_and_answers_that_come_late():
     """The probability of each choice is that among the arms that could be played, by the answers known by then."""
     player = live.Player(jaxbandit.Thompson(), ["a", "b", "c"], states=STATES, key=0)
@@ -252,6 +255,7 @@ def value(policy, rounds, means):
     return total
 
 
+@pytest.mark.slow
 def test_a_replay_of_every_log_is_exact():
     """All logs of three uniform rounds: those of which m rounds are used tell what the policy earns in m rounds."""
     policy, means, n = jaxbandit.UCB1(), np.array([0.7, 0.4]), 3
@@ -350,6 +354,7 @@ def chosen(name, wins, losses, gains):
 
 
 @pytest.mark.parametrize("name", ["uniform", "Thompson", "Exp3"])
+@pytest.mark.slow
 def test_intervals_cover_the_truth(name):
     """In 200 logs of 100 rounds, of 95 %; 5 standard deviations below has a probability below 1e-4.
 

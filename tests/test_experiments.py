@@ -75,6 +75,7 @@ def test_a_folder_holds_one_experiment_with_one_set_of_settings(tmp_path):
             begin(name, dataclasses.replace(settings, **changed), {})
 
 
+@pytest.mark.slow
 def test_bad_settings_are_refused_in_one_line(tmp_path):
     done = shell("experiments.scenario1", "--initial-state", "7", "--out", str(tmp_path / "x"))
     assert done.returncode == 2 and "initial_state: 7 is out of range" in done.stderr
@@ -261,6 +262,7 @@ def test_the_benchmark_on_demand_says_what_is_computed(tmp_path, monkeypatch):
     assert rows[0].share is None and 0 < rows[2].share < rows[1].share < 1
 
 
+@pytest.mark.slow
 def test_the_benchmark_of_calls(capsys):
     rows = calls.measure(cases=3, repeats=2)
     assert [row.name for row in rows][-2:] == ["a sweep of 3 cases", "the same, all done"]
@@ -294,6 +296,7 @@ def test_the_benchmark_of_first_answers_times_fresh_processes(tmp_path, monkeypa
         first.measure()
 
 
+@pytest.mark.slow
 def test_benchmark_refuses_before_it_times(tmp_path, quick_benchmark, capsys):
     (tmp_path / "x.json").write_text('{"rows": 3}')
     files = [("check", str(tmp_path / name)) for name in ("none.json", "x.json")]

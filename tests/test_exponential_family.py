@@ -85,6 +85,7 @@ def test_a_periodic_generator():
     np.testing.assert_allclose(arms.transition[1, 2, :2], second / second.sum(), rtol=1e-14)
 
 
+@pytest.mark.slow
 def test_contract_and_rare_moves():
     check_environment(exponential_family([-1.0, 1.0], THREE, PAID, initial_state="stationary"))
     nearly = np.array([[1 - 1e-7, 1e-7], [2e-7, 1 - 2e-7]])
@@ -106,6 +107,7 @@ def test_expected_counts_give_theta_back():
     np.testing.assert_allclose(scaled.standard_errors, result.standard_errors / 100, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_short_sequences_against_brute_force():
     """Where first and last state matter: the sum of N log P_theta, searched in one dimension."""
     rows = exponential_family([1.2, 0.0], THREE, PAID).transition[0]
@@ -150,6 +152,7 @@ FIT = [
 
 
 @pytest.mark.parametrize(("change", "message"), FIT)
+@pytest.mark.slow
 def test_bad_counts(change, message):
     arguments = {"counts": [[[3, 1], [1, 2]]], "generator": [[0.5, 0.5], [0.4, 0.6]]}
     with pytest.raises(ValueError, match=f"^{message}"):

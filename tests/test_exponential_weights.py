@@ -382,6 +382,7 @@ def test_tasks_that_they_are_not_for(policy):
     policy.validate(jaxbandit.Task(jaxbandit.environments.beta([1.0, 2.0, 1.0], [1.0] * 3)))
 
 
+@pytest.mark.slow
 def test_exp4_whose_experts_are_the_arms_is_exp3():
     """The same counts to the bit, also with delayed feedback and in another order of the arms."""
     policies = {"Exp3": Exp3(gamma=0.1), "Exp4": Exp4(np.eye(3), gamma=0.1)}
@@ -403,6 +404,7 @@ def exp3p_bound(gamma, alpha, delta, n, arms):
     return explored + (alpha + math.log(1 / delta) / alpha) * math.sqrt(arms * n) + 2 / 3 * alpha**2
 
 
+@pytest.mark.slow
 def test_regret_is_bounded_with_high_probability():
     """The share of 200 runs above each bound against delta: a binomial test at 1e-9.
 
@@ -428,6 +430,7 @@ def test_regret_is_bounded_with_high_probability():
             assert limit < 0.37 * n
 
 
+@pytest.mark.slow
 def test_exp4_follows_the_best_expert():
     """Expected regret against the best expert, which follows a change, is below its bound of 2.63 sqrt(n K log E)."""
     n = 2000

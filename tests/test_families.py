@@ -89,6 +89,7 @@ def test_independent_families_at_the_edges(name):
     assert not np.isnan(between).any() and (between >= 0).all() and (np.diag(between) == 0).all()
 
 
+@pytest.mark.slow
 def test_what_the_families_say_of_certain_laws():
     assert float(divergence(Poisson(), 0.0, 0.7)) == float(Poisson().upper(0.0, 0.7)) == np.float32(0.7)
     assert float(divergence(Poisson(), 0.7, 0.0)) == float(divergence(Exponential(), 0.0, 0.7)) == np.inf
@@ -138,6 +139,7 @@ def test_errors_begin_with_the_name(policy):
             simulate(arms, {"policy": policy(family=family)}, runs=2, horizon=3, progress=False)
 
 
+@pytest.mark.slow
 def test_vectors_of_two_states():
     """Computed twice elsewhere: by eigenvectors and the Bregman form, and by the rows' divergences in 40 digits."""
     rows, log_rho = tilted(-1.0, np.array(G2), np.array([0.0, 1.0]))
@@ -176,6 +178,7 @@ def test_two_states_against_40_digits(kappa, accuracy):
                 accuracy(what, "mpmath, 40 digits", units(got, exact), 12)
 
 
+@pytest.mark.slow
 def test_one_chain_of_equal_rows_is_the_bernoulli_family():
     """kappa = 1: the bound and the divergence are those of Bernoulli rewards, to rounding."""
     family = chain_family([[0.3, 0.7], [0.3, 0.7]])
@@ -188,6 +191,7 @@ def test_one_chain_of_equal_rows_is_the_bernoulli_family():
 
 
 @pytest.mark.parametrize("generator", [G3, ((0.5, 0.5, 0.0), (0.3, 0.4, 0.3), (0.0, 1.0, 0.0))])
+@pytest.mark.slow
 def test_three_states_against_the_definition(generator, accuracy):
     """Float32 within 3 units of the last digit of 1, float64 within 1e-8 (found: 1 unit, 3e-9)."""
     reference_families.REWARD[generator] = (0.0, 0.5, 1.0)
@@ -207,6 +211,7 @@ def test_three_states_against_the_definition(generator, accuracy):
 
 
 @pytest.mark.parametrize("generator", [G2, [[0.9995, 0.0005], [0.001, 0.999]], [[0.1, 0.9], [0.7, 0.3]]])
+@pytest.mark.slow
 def test_the_general_way_is_the_closed_form(generator):
     """Bounds within 3 units of the last digit of 1 in float32, 1e-7 in float64 (found: 1 unit, 3e-8)."""
     closed, general = chain_family(generator), tabulated(np.array(generator), np.array([0.0, 1.0]))
@@ -245,6 +250,7 @@ def test_ends_of_the_means_are_those_of_cycles():
     assert [float(end) for end in chain_family([[0, 1], [0.3, 0.7]]).range] == [0.5, 1]
 
 
+@pytest.mark.slow
 def test_rewards_in_other_units():
     """Twice the reward less 3 has half the theta: the same divergence, bounds moved with the means."""
     for generator, reward in ((G2, (0, 1)), (G3, (0, 0.5, 1))):
@@ -282,11 +288,13 @@ def test_same_arms_as_the_reference_in_every_round(generator, family, arms, poli
 
 @pytest.mark.parametrize("policy", [KLUCB, RoundRobinKLUCB, IMED])
 @pytest.mark.parametrize(("family", "arms"), [(FAMILY_2, ARMS_2), (FAMILY_3, ARMS_3)])
+@pytest.mark.slow
 def test_policies_on_chains_keep_the_contract(policy, family, arms):
     check_policy(policy(family=family), arms, rounds=20)
     check_policy(policy(family=family), arms, rounds=20, plays=2)
 
 
+@pytest.mark.slow
 def test_constants_of_the_lower_bound():
     """Computed twice elsewhere, arm by arm from the (M+1)-th."""
     for generator, reward, plays, constants in (

@@ -73,6 +73,7 @@ def test_statistic_is_that_of_the_densities(name):
         assert float(excess[1]) == pytest.approx(expected, rel=1e-4, abs=1e-3)
 
 
+@pytest.mark.slow
 def test_mixture_is_a_law_of_all_paths():
     """What an arm's mixture gives to all paths of 12 rewards 0 and 1 adds up to 1, so that Ville's inequality holds."""
     ones = np.arange(13)
@@ -97,6 +98,7 @@ ERRORS = {
 
 
 @pytest.mark.parametrize("name", ERRORS)
+@pytest.mark.slow
 def test_errors_stay_below_delta(name):
     """Wrong answers among 200 runs with delta = .3: more than 81 would be seen once in 1,000 at an error of delta."""
     arms, rule = ERRORS[name]

@@ -82,6 +82,7 @@ def test_resume_refuses_other_code():
         simulate(**case(mine("3 + plays"), **longer)["m"], resume=short)
 
 
+@pytest.mark.slow
 def test_an_environment_and_a_recorder_are_told_by_their_code(tmp_path):
     @pytree
     class Late(type(ARMS)):
@@ -101,6 +102,7 @@ def test_an_environment_and_a_recorder_are_told_by_their_code(tmp_path):
         sweep(case(mine()), tmp_path / "b")
 
 
+@pytest.mark.slow
 def test_the_same_in_another_process_with_other_hashes():
     """Of every policy and of an optimiser whose functions have addresses; under another seed of Python's hashes."""
     code = (
@@ -121,6 +123,7 @@ def test_the_same_in_another_process_with_other_hashes():
     assert len(set(here["programs"]["policy"].values())) == len(policies)
 
 
+@pytest.mark.slow
 def test_other_versions_go_on_with_one_warning_that_names_both(tmp_path, monkeypatch):
     cases = {"a": case(mine())["m"], "b": case(mine(), runs=3)["m"]}
     before = sweep(cases, tmp_path)
@@ -260,6 +263,7 @@ def test_whatever_a_method_reads_is_read_again(name, tmp_path, monkeypatch):
         sweep(case(policies[0]), tmp_path)
 
 
+@pytest.mark.slow
 def test_an_environment_and_a_recorder_are_read_again():
     rate = [0.0]
 
@@ -287,6 +291,7 @@ def test_a_method_of_the_library_that_somebody_replaces_is_played(monkeypatch):
     assert not tracing.trusted(KLUCB())
 
 
+@pytest.mark.slow
 def test_a_program_is_compiled_again_only_where_what_was_traced_is_another():
     """A class made anew by the cell of a notebook is compiled anew by JAX; a recorder that computes the same is not."""
     tiles._program.cache_clear()

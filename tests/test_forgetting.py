@@ -204,6 +204,7 @@ def test_scores_on_what_is_remembered(name, fields, forgets, monkeypatch):
                 np.testing.assert_allclose(scores, expected, rtol=1e-6, err_msg=f"round {t + 1}")
 
 
+@pytest.mark.slow
 def test_the_test_for_chains_knows_the_rounds_remembered():
     """By hand: rows 0.25 apart; the threshold is 100^(-1/4) = 0.316 or 300^(-1/4) = 0.24, by the window."""
     for length, markovian in ((100, False), (300, True)):
@@ -278,6 +279,7 @@ def test_every_round_of_a_game(policy):
             assert np.isfinite(index[chosen]) or chosen == index.argmax()
 
 
+@pytest.mark.slow
 def test_discounted_thompson_draws_from_discounted_counts():
     """Exact binomial test at 1e-9 of 20,000 choices between Beta(1 + .49 + 1, 1) and Beta(1, 1 + .7), by quadrature."""
     policy = DiscountedThompson(0.7)
@@ -320,6 +322,7 @@ def test_contract_without_a_table():
     check_policy(UCB1(memory=Window(5)), gaussian([0.1, 0.2, 0.3]), plays=2)
 
 
+@pytest.mark.slow
 def test_leaders_are_played_before_an_index_below_zero():
     """With a play's tenth left, log T is -2.3: more than any leader's score would be if that were 1."""
     policy = jaxbandit.IMED(memory=Discounted(0.5))
@@ -377,6 +380,7 @@ class Strict(Own):
             raise ValueError(f"plays: {task.plays} are too many")
 
 
+@pytest.mark.slow
 def test_a_memory_of_ones_own_is_taken_by_what_it_can_do():
     """It plays as the library's does that it is made of, and refuses for itself what it is not for."""
     pairs = {"discount": (Own(0.9), Discounted(0.9)), "all": (Own(None), None)}

@@ -125,6 +125,7 @@ def test_arms_without_probability_are_not_played():
 
 
 @pytest.mark.parametrize("name", ["Hedge-internal", "Hedge-swap"])  # test_policies.py has others
+@pytest.mark.slow
 def test_contract_of_policies(name):
     check_policy(POLICIES[name], ARMS, rounds=20)
 
@@ -135,6 +136,7 @@ def thirds(n):
     return np.repeat(np.eye(3), [n // 3 - more, n // 3, n - 2 * (n // 3) + more], axis=0)
 
 
+@pytest.mark.slow
 def test_bounds_on_tables_that_mislead():
     """Means of 100 runs: bounds on expectations are more than 6 standard errors above them (false fails below 1e-8)."""
     n = 600
@@ -159,6 +161,7 @@ def test_bounds_on_tables_that_mislead():
 
 
 @pytest.mark.parametrize("kind", ["table", "real"])
+@pytest.mark.slow
 def test_regrets_of_pairs_by_a_loop(kind):
     """Every round of five runs, with arms in another order in each run and feedback a round late."""
     inner = rewards_table(TABLE) if kind == "table" else environments.uniform([0.0, 0.1, 0.2], [0.9, 1.0, 0.8])
@@ -187,6 +190,7 @@ def test_regrets_of_pairs_by_a_loop(kind):
                     np.testing.assert_allclose(value, of_pairs(expected, goal), atol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_orders_of_arms_make_no_difference():
     """Arm 1 alone pays, and Hedge with a large rate plays it from the second round on."""
     arms = full_information(rewards_table(np.tile([0.0, 1.0, 0.0], (9, 1))))
@@ -194,6 +198,7 @@ def test_the_orders_of_arms_make_no_difference():
     assert (np.diff(result.visits["p"][0, 0].sum(-1), axis=1)[:, 0] == [0, 8, 0]).all()
 
 
+@pytest.mark.slow
 def test_arms_move_as_if_all_were_played():
     """Outcomes of all arms, whoever is played, are those of the rested arms alone; and what policies are shown."""
     fixed = {"arms": FIXED}
@@ -224,6 +229,7 @@ KINDS = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.slow
 def test_contract_of_arms(kind):
     check_environment(full_information(KINDS[kind]), settle=512, plays=32)
 

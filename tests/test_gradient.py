@@ -48,6 +48,7 @@ def textbook(draws, noise, reward, horizon, rate):
     ("policy", "rate"),
     [(GradientBandit(), 0.1), (GradientBandit(None, 0.3), 0.3), (GradientBandit(optax.sgd(0.4)), 0.4)],
 )
+@pytest.mark.slow
 def test_plain_steps_are_the_textbooks_action_for_action(policy, rate):
     """Three runs of 3,000 rounds in float64, against plain loops fed with the same noise."""
     rounds, key = 3000, jax.random.key(11)
@@ -70,6 +71,7 @@ def test_plain_steps_are_the_textbooks_action_for_action(policy, rate):
     [None, optax.adam, INJECTED, partial(optax.sgd, momentum=0.9)],
     ids=["sgd", "adam", "injected", "momentum"],
 )
+@pytest.mark.slow
 def test_a_grid_of_learning_rates_is_one_program(optimiser):
     """Each variant has the bits of that learning rate alone; a second grid adds no trace."""
     rates = (0.01, 0.1, 1.0)
@@ -99,6 +101,7 @@ def test_optimisers_keep_the_contract(policy):
         simulate({"a": ARMS, "b": ARMS}, {"g": [policy, policy]}, runs=3, horizon=30, plays=2, shuffle=True)
 
 
+@pytest.mark.slow
 def test_injected_numbers_are_the_plain_ones():
     options = {"runs": 20, "horizon": 300, "times": [300]}
     policies = {"plain": GradientBandit(optax.adam, 0.05), "injected": GradientBandit(INJECTED, 0.05)}
@@ -106,6 +109,7 @@ def test_injected_numbers_are_the_plain_ones():
     np.testing.assert_array_equal(result.visits["plain"], result.visits["injected"])
 
 
+@pytest.mark.slow
 def test_plays_are_drawn_with_their_probabilities():
     """Pairs of three arms in order against the law of draws without replacement: chi-square at 1e-9."""
     policy = GradientBandit()

@@ -79,6 +79,7 @@ def test_many_at_once():
     assert (rewards[:, 0] == rewards[:, 1]).all() and rewards.shape == (4, 3)
 
 
+@pytest.mark.slow
 def test_many_at_once_in_processes():
     """Environments are sent to processes that are spawned, also by a name that Gymnasium knows."""
     gymnasium.register("Arms-v0", entry_point="jaxbandit.live:gymnasium_env", kwargs={"arms": ARMS["rested"][0]})

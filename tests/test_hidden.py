@@ -74,6 +74,7 @@ def test_the_first_symbol_before_is_drawn_with_the_first_state():
     assert stats.chisquare(counts, law * 20_000).pvalue > 1e-9
 
 
+@pytest.mark.slow
 def test_contract():
     check_environment(ARMS, settle=2**10)
     check_environment(SYMBOLS, settle=2**10)

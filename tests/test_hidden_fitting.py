@@ -117,6 +117,7 @@ TWO = [[0.95, 0.05], [0.1, 0.9]], [[0.9, 0.1], [0.2, 0.8]]
 FAST = [[0.4, 0.6], [0.7, 0.3]], [[0.95, 0.05], [0.1, 0.9]]
 
 
+@pytest.mark.slow
 def test_the_number_of_states_and_the_means():
     """Two arms with two states, 1,500 symbols each: BIC says two, and their numbers are near.
 
@@ -139,6 +140,7 @@ def test_the_number_of_states_and_the_means():
     assert "chosen" in str(fitted) and "slow" in str(fitted)
 
 
+@pytest.mark.slow
 def test_independent_symbols_have_one_state():
     """Of three rewards; the arms are two equal states, whose mean is the average."""
     random = np.random.default_rng(3)
@@ -186,6 +188,7 @@ def visits(seed):
     return arms
 
 
+@pytest.mark.slow
 def test_short_sequences_have_the_stationary_law():
     """The maxima of the same likelihood by another program; averages are .400 .419 .407 .393 .411 .405 .407 .431."""
     arms = [people for seed in range(4) for people in visits(seed)]
@@ -212,6 +215,7 @@ def log_likelihood(numbers, first, sequences):
 
 
 @pytest.mark.parametrize(("pieces", "share"), [(1, 0.5), (100, 0.1)])
+@pytest.mark.slow
 def test_standard_errors_are_those_of_the_second_differences(pieces, share):
     """By differences of the likelihood in the probabilities themselves; the derivatives are by exponents.
 
@@ -251,6 +255,7 @@ def test_standard_errors_are_those_of_the_second_differences(pieces, share):
     assert fitted.means_standard_errors[0] == pytest.approx(np.sqrt(slopes @ covariance @ slopes), rel=close)
 
 
+@pytest.mark.slow
 def test_intervals_cover_the_truth():
     """Slow states, 100 arms with 50 pieces of 20 steps, a fifth unseen: 95 % intervals of p01, p10, e0, e1, mean.
 
@@ -276,6 +281,7 @@ def test_intervals_cover_the_truth():
         assert np.mean(np.abs(estimate - true) < 1.96 * error) >= 0.84
 
 
+@pytest.mark.slow
 def test_no_standard_error_at_an_edge():
     """A state that never shows symbol 1; and one state, whose errors are those of independent symbols."""
     random = np.random.default_rng(3)

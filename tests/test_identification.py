@@ -153,6 +153,7 @@ def test_normal_rewards():
     assert found.holds_for == "all arms of the family Gaussian"
 
 
+@pytest.mark.slow
 def test_the_larger_class_is_never_easier():
     """Numbers of another program for one family of chains, and random arms of it; i.i.d. arms and all chains."""
     family = families.chain_family(GENERATOR)
@@ -172,6 +173,7 @@ def test_the_larger_class_is_never_easier():
 
 
 @pytest.mark.parametrize("arms", [(0, 4), (0, 1, 2, 3, 4)], ids=["two", "all"])
+@pytest.mark.slow
 def test_three_states(arms):
     """Scenario 3, whose numbers another program has to four digits, and the hardest chains over all entries."""
     every = atlas["scenario 3"].arms

@@ -86,6 +86,7 @@ def test_evidence_of_chains(name):
         (BernoulliGLR, "heuristic", {"l": LUCB()}),
     ],
 )
+@pytest.mark.slow
 def test_stops_and_answers_as_a_loop(kind, threshold, rules):
     """Every sampling rule without random numbers chooses as the loop does, and all stop in the loop's round."""
     rule = kind(threshold=threshold)
@@ -143,6 +144,7 @@ def test_stops_and_answers_as_a_loop(kind, threshold, rules):
     assert threshold == "mixture" or all((result.stopped[name] > 0).any() for name in rules)
 
 
+@pytest.mark.slow
 def test_top_two_plays_the_leader_and_its_challenger():
     """The challenger has the least W + log T; the leader's share is its part of W. One time in 10,000 this fails."""
     memory = ChainGLR().begin(jnp.array([[0.0, 1.0]] * 3))
@@ -162,6 +164,7 @@ def test_top_two_plays_the_leader_and_its_challenger():
     assert abs((played == 0).mean() - share) < 4 * (share * (1 - share) / 4000) ** 0.5
 
 
+@pytest.mark.slow
 def test_the_independent_rule_errs_on_sticky_arms():
     """The page's first figure: .379 wrong of 4,000 at delta = .1; 128 runs with fewer than 24 wrong: once in 1e5."""
     arms = two_state([0.05, 0.04], [0.05, 0.06], initial_state="stationary")
@@ -191,6 +194,7 @@ def test_what_cannot_be_played_is_refused(policy, words):
         simulate(ARMS, {"p": policy}, until="stopped", runs=2, horizon=10, progress=False)
 
 
+@pytest.mark.slow
 def test_arms_that_the_rules_are_not_for():
     size = {"until": "stopped", "runs": 2, "horizon": 10, "progress": False}
     three = random_arms(jax.random.key(0), arms=2, states=3)

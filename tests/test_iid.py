@@ -16,6 +16,7 @@ def test_questions_are_some_hundreds_up_to_the_horizon():
         assert (np.diff(asked) <= np.maximum(1, 0.04 * asked[1:] + 1)).all()
 
 
+@pytest.mark.slow
 def test_the_shares_are_those_of_a_replay_round_by_round(monkeypatch):
     """Asked in every round; the runs are also those that `simulate` plays."""
     horizon, runs, one = 150, 3, 1

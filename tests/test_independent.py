@@ -18,6 +18,7 @@ from jaxbandit.policies.parts.exploration import level
 from jaxbandit.testing import check_policy
 
 
+@pytest.mark.slow
 def test_lai_and_robbins_s_rule():
     """All 1,024 trajectories of ten rounds at 1e-9, and 900 rounds; rewards of 0 and 1 would tie with a mean."""
     fields, reward = {"exploration": 0.0, "delta": 0.25}, (0.1, 0.83)
@@ -41,6 +42,7 @@ BALL = [
 
 
 @pytest.mark.parametrize(("counts", "radius", "index", "law"), BALL)
+@pytest.mark.slow
 def test_empirical_kl_ucb_vectors(counts, radius, index, law):
     """By the multiplier's form and by a general solver; the policy has this radius in round exp(radius T)."""
     p = np.array(counts) / sum(counts)
@@ -92,12 +94,14 @@ def independent(reward, arms=3):
 
 
 @pytest.mark.parametrize(("fields", "reward"), OF_MORE)
+@pytest.mark.slow
 def test_empirical_kl_ucb_of_three_states_in_every_round(fields, reward):
     """In float64, against a root of the divergence by its multiplier; the chain's rows do not matter to it."""
     check_same_arms(reference.play, "EmpiricalKLUCB", fields, independent(reward), runs=3, rounds=200)
 
 
 @pytest.mark.parametrize("fields", [{}, {"top": True}])
+@pytest.mark.slow
 def test_exact_law_of_empirical_kl_ucb_with_three_states(fields):
     """All trajectories of six rounds against 20,000 runs, chi-square at 1e-9 (false fails below 2e-9)."""
     arms = independent(LOW, 2)
@@ -120,6 +124,7 @@ def test_dmed_in_every_round(plus, reward):
     check_same_arms(reference_dmed.play, "DMED", {"plus": plus}, arms, runs=10, rounds=1500)
 
 
+@pytest.mark.slow
 def test_dmed_fills_up_a_list_with_the_best_means():
     """Two plays a round of four arms, by hand: the list holds arm 3 alone, arm 1 has the best mean of the others."""
     policy = DMED()

@@ -182,6 +182,7 @@ def test_whittle_is_the_same_in_any_unit_of_rewards(discount, paid):
     np.testing.assert_allclose(result.index, plain.index, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_indices_within_the_rounds_and_the_relaxation_are_the_same_in_any_unit():
     rng = np.random.default_rng(1)
     active, passive = rng.dirichlet(np.ones(3), (2, 6, 3))

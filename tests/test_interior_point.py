@@ -115,6 +115,7 @@ def test_a_step_is_newtons(kind):
         assert min(lengths) < 1 and 1 in lengths
 
 
+@pytest.mark.slow
 def test_a_step_of_three_states_is_newtons():
     with jax.enable_x64(True):
         counts, paid, mean = map(jnp.asarray, problems(3, 8, seed=1))
@@ -141,6 +142,7 @@ def test_a_step_of_three_states_is_newtons():
             point = after
 
 
+@pytest.mark.slow
 def test_a_search_that_has_arrived_would_not_move_on(monkeypatch):
     """J of a class is that after all 40 steps, for random counts with zeros; ended at .9 it is off by 8e-9."""
     with jax.enable_x64(True):
@@ -173,6 +175,7 @@ def divergence_of_a_row(n, v):
         return float(sum(a * mp.log(1 - low * b) for a, b in zip(n, v, strict=True) if a))
 
 
+@pytest.mark.slow
 def test_row_divergences_of_three_states_against_40_digits():
     """Within 2e-5, or 2e-8; a third of the counts are 0, and in one case of eight all moves lose."""
     rng = np.random.default_rng(0)

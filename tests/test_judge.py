@@ -126,6 +126,7 @@ def test_a_method_that_fails_names_the_users_line_before_anything_is_played(mine
     assert not (mine / "results").exists()
 
 
+@pytest.mark.slow
 def test_a_broken_contract_is_said_in_words(mine):
     kept, said = playing.contract_verdict("Nan()", policy_of("mine.py:Nan")[1], middle(stress.TwoStateSpace()))
     assert not kept and said.startswith("breaks the contract: Nan.scores: NaN in round 9")
@@ -177,6 +178,7 @@ def test_the_command_line_takes_several_policies():
         from_command_line(Settings, "judge", "", [])
 
 
+@pytest.mark.slow
 def test_the_card_is_what_simulate_and_the_metrics_say(small_panel):
     """Problem by problem, each played alone."""
     names, judged = ("best20", "i.i.d. scenario 1"), {"mine": UCB1(bonus=0.2)}

@@ -23,6 +23,7 @@ def rows_of(path):
         return list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 def test_answers_are_judged(there, capsys, monkeypatch):
     """An independent rule on chains: wrong answers, the worst problems, and the same from the folder."""
     monkeypatch.setattr(stress.point_search, "RUNS_AGAIN", stress.point_search.RUNS)  # one program less

@@ -69,6 +69,7 @@ def play_here(scales=(0.5, 1.0), length=20):
     return jaxbandit.simulate(ARMS, policies, **SIZES, progress=False)
 
 
+@pytest.mark.slow
 def test_the_next_process_plays_the_same_from_files(tmp_path):
     """Also with other numbers; another static field needs another program, and damaged files are as if not there."""
     here, first, second = play_here(), play(tmp_path), play(tmp_path)

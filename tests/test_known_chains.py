@@ -69,6 +69,7 @@ def test_the_table_is_read_where_the_arms_are():
 
 @pytest.mark.parametrize("kind", ["Gittins", "Whittle", "indices", "observed"])
 @pytest.mark.parametrize("plays", [1, 2])
+@pytest.mark.slow
 def test_any_order_of_the_arms(plays, kind):
     arms = jaxbandit.random_arms(jax.random.key(0), 4, 2)
     if kind == "observed":  # all arms show their states
@@ -91,6 +92,7 @@ def test_whittle_of_restless_arms_that_are_watched():
 
 
 @pytest.mark.parametrize("states", [3, 5])
+@pytest.mark.slow
 def test_plugged_in_estimates_of_more_states(states):
     """Every round played again in float64: counts, estimates, indices from their definitions; arms begin again."""
     arms = restarting(jaxbandit.random_arms(jax.random.key(5), 3, states, initial_state=1), 0.9)
@@ -111,6 +113,7 @@ def test_plugged_in_estimates_of_more_states(states):
         np.testing.assert_allclose(policy.scores(None, state, t + 2)[0], expected, rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_posterior_gittins_chooses_as_often_as_draws_say():
     """Exact binomial test at 1e-9 of 50,000 choices against 400,000 draws by NumPy, whose share may be off by 0.004."""
     counts = np.array([[[3, 2], [1, 4]], [[0, 1], [2, 2]]])
@@ -134,6 +137,7 @@ def test_posterior_gittins_chooses_as_often_as_draws_say():
         assert max(stats.binomtest(first, 50_000, share + error).pvalue for error in (-0.004, 0, 0.004)) > 1e-9
 
 
+@pytest.mark.slow
 def test_rows_are_drawn_once_an_episode():
     policy = PosteriorGittins(discount=0.9, initial_state=1)
     state = policy.init(jnp.array([[0.0, 1.0, 0.3]] * 3))
@@ -194,6 +198,7 @@ def test_restarting_arms_draw_by_arm_episode_and_play():
     assert returns > 4
 
 
+@pytest.mark.slow
 def test_restarting_arms_pay_the_discounted_reward():
     """What one arm pays alone is `means`; what Gittins collects is `comparator`; no other policy collects more."""
     arms = two_state([0.3, 0.1, 0.6], [0.5, 0.05, 0.9], [[0, 1], [0.2, 0.6], [0.4, 0.5]], initial_state="stationary")

@@ -35,6 +35,7 @@ def test_the_best_arm_alone():
     assert 0.2 < known_chains.missed_alone(problem) == pytest.approx(1 - max(result) / known_chains.optimum(problem))
 
 
+@pytest.mark.slow
 def test_what_is_missed_where_arms_return():
     """From what is collected in the second half of the rounds, beside the optimum by value iteration."""
     name = "scenario 2, state 0, 0.9, again"

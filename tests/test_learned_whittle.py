@@ -173,6 +173,7 @@ POSTERIOR = {
 
 
 @pytest.mark.parametrize("case", POSTERIOR)
+@pytest.mark.slow
 def test_posterior_sampling_plays_as_its_loop(case):
     """With the rows that the policy draws; whether these have their law is tested below."""
     policy, arms = POSTERIOR[case]
@@ -208,6 +209,7 @@ OPTIMISM = {
 
 
 @pytest.mark.parametrize("case", OPTIMISM)
+@pytest.mark.slow
 def test_optimism_plays_as_its_loop(case):
     policy, arms = OPTIMISM[case]
 
@@ -251,6 +253,7 @@ def seen_of(counts, here=0):
     return ObservedMoves(jnp.asarray(counts, jnp.int32), here, jnp.asarray(REWARD[:number], float))
 
 
+@pytest.mark.slow
 def test_drawn_rows_have_their_law():
     """Means and variances of 4,000 draws within 5 standard errors of Dirichlet laws: fails by chance once in 20,000."""
     number, policy = 4000, PosteriorWhittle(prior=0.5)
@@ -265,6 +268,7 @@ def test_drawn_rows_have_their_law():
     assert (np.abs((off**2).mean(0) - variance) <= 5 * (off**2 - variance).std(0) / math.sqrt(number)).all()
 
 
+@pytest.mark.slow
 def test_costs_go_with_their_arms():
     order = jnp.array([2, 0, 3, 1])
     for policy in (PosteriorWhittle(COST, prior=2.0, discount=0.5), UCWhittle(COST, "played", 0.1, 0.2, 0.5)):

@@ -72,6 +72,7 @@ def enumerated(eta, means, rounds):
 
 
 @pytest.mark.parametrize(("eta", "draws"), [(0.0, 2), (2.0, 5)])
+@pytest.mark.slow
 def test_the_gradient_is_that_of_all_histories(eta, draws):
     """Known to ten digits; 4 standard errors (false-fail 6e-5 each), which detects an error of 6 %."""
     exact = (enumerated(eta + 1e-4, [0.6, 0.4], 5) - enumerated(eta - 1e-4, [0.6, 0.4], 5)) / 2e-4
@@ -83,6 +84,7 @@ def test_the_gradient_is_that_of_all_histories(eta, draws):
     assert seen.regret == pytest.approx(3 - enumerated(eta, [0.6, 0.4], 5), abs=0.03)
 
 
+@pytest.mark.slow
 def test_the_gradient_is_the_difference_with_common_random_numbers():
     """On chains, of two fields at once: 4 joint standard errors; the larger field moves regret by 40 of its errors."""
     policy, size = RescorlaWagner(0.3, 4.0), {"horizon": 30}
@@ -98,6 +100,7 @@ def test_the_gradient_is_the_difference_with_common_random_numbers():
     assert abs(seen.value[1]) > 10 * seen.error[1]
 
 
+@pytest.mark.slow
 def test_automatic_differentiation_and_differences_agree():
     """Scaling the output of a network is dividing the temperature: one gradient by both ways, of the same plays."""
     policy = Learned.of(Exchangeable(6), horizon=12, key=jax.random.key(3))
@@ -116,6 +119,7 @@ def test_automatic_differentiation_and_differences_agree():
 
 
 @pytest.mark.parametrize("network", [Exchangeable(5), Recurrent(5)], ids=["counts", "recurrent"])
+@pytest.mark.slow
 def test_a_network_plays_like_its_loop(network):
     """Four arms with three states: scores against NumPy in float64, the same in another order of arms."""
     policy = Learned.of(network, horizon=20, key=jax.random.key(2))
@@ -159,6 +163,7 @@ def test_a_network_plays_like_its_loop(network):
     np.testing.assert_allclose(policy.probabilities(turned, 16), policy.probabilities(state, 16)[order], rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_training_approaches_the_optimum(monkeypatch):
     """Ten rounds: from 1.2 times the least regret or more to 1.06 at most; the difference's error is 1 %."""
     monkeypatch.setattr(problem_pool, "DRAWN", 512)
@@ -177,6 +182,7 @@ def test_training_approaches_the_optimum(monkeypatch):
     assert "200 steps" in str(trained)
 
 
+@pytest.mark.slow
 def test_training_goes_on_from_its_checkpoint(tmp_path, monkeypatch):
     """Ctrl-C after two steps of five: the parameters in the end are those of an uninterrupted training, bit for bit."""
     size = {"runs": 4, "draws": 2, "progress": False}
@@ -241,6 +247,7 @@ def test_files_of_policies(tmp_path):
         save(ARMS, tmp_path / "p.npz")
 
 
+@pytest.mark.slow
 def test_tuning_finds_what_a_grid_does():
     """Softmax of the posterior mean, 30 rounds: within 3 % of the least regret of 12 values; its error is 1 %."""
     problems = {str(n): UNIFORM.problem(p).arms for n, p in enumerate(np.random.default_rng(0).random((64, 2)))}
@@ -254,6 +261,7 @@ def test_tuning_finds_what_a_grid_does():
     assert "eta" in str(tuned)
 
 
+@pytest.mark.slow
 def test_tuning_of_an_index_policy():
     """A field inside of `Soft`, which begins far too large, and any optimiser of optax."""
     soft = Soft(jaxbandit.UCB1(bonus=1.9), 0.05, highest=2.0)
@@ -302,6 +310,7 @@ def test_wrong_parameters_are_named():
             jaxbandit.simulate(ARMS, {"p": dataclasses.replace(SMALL, parameters=parameters)}, runs=1, horizon=2)
 
 
+@pytest.mark.slow
 def test_a_population_is_one_program():
     variants = [dataclasses.replace(SMALL, temperature=t) for t in (0.1, 1.0)] + [
         Learned.of(Exchangeable(4), horizon=9)

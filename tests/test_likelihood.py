@@ -110,6 +110,7 @@ def test_means_of_the_oracle_have_ratio_zero_and_none_above_has():
 
 
 @pytest.mark.parametrize("gap", [0, 0.03, 0.3, 1])
+@pytest.mark.slow
 def test_search_is_brute_force_for_two_states(gap):
     rng = np.random.default_rng(4)
     counts, reward = both_ways(reachable(20, 5))
@@ -184,6 +185,7 @@ def test_other_rewards():
 
 
 @pytest.mark.parametrize(("gap", "tolerance"), [(None, 1e-5), (0.0, 1e-3), (0.03, 1e-3), (1.0, 0.1)])
+@pytest.mark.slow
 def test_corners_of_two_states(gap, tolerance):
     """All counts with entries 0, 1, 2, 7, 10^7: never NaN, never falling in the mean; right where plays reach."""
     counts = np.array(list(itertools.product([0, 1, 2, 7, 10**7], repeat=4))).reshape(-1, 2, 2)
@@ -209,6 +211,7 @@ def test_corners_of_two_states(gap, tolerance):
         check_close(chain_mean_upper(counts, reward, levels), expected, 1e-5)
 
 
+@pytest.mark.slow
 def test_two_states_in_float64():
     counts, reward = both_ways(reachable(2000, 15))
     none = np.zeros(len(counts))
@@ -266,6 +269,7 @@ def with_rewards(states, cases, seed):
 
 
 @pytest.mark.parametrize(("states", "cases"), [(3, 36), (4, 12)])
+@pytest.mark.slow
 def test_more_states_against_the_search(states, cases):
     """J within 1e-4 max(1, J) of the search; one in twenty never came back to a state, which steps approach slowly."""
     counts, reward, mean = with_rewards(states, cases, 18)
@@ -281,6 +285,7 @@ def ratio_error(counts, reward, mean, expected):
 
 
 @pytest.mark.parametrize("case", range(6))
+@pytest.mark.slow
 def test_arms_that_hardly_left_a_state(case):
     """Several minima, states that were never come back to, huge counts of one cycle: found wrong by a local search."""
     counts, reward, mean = HARD[case]
@@ -314,6 +319,7 @@ def test_classes_of_more_states():
 
 
 @pytest.mark.parametrize("states", [3, 4])
+@pytest.mark.slow
 def test_upper_mean_of_more_states(states):
     """The ratio of a slightly smaller mean is within the level, that of a slightly larger mean is not."""
     counts, reward, _ = with_rewards(states, 6, 19)
@@ -328,6 +334,7 @@ def test_upper_mean_of_more_states(states):
 
 
 @pytest.mark.parametrize("states", [3, 8])
+@pytest.mark.slow
 def test_no_chain_with_the_mean_is_likelier(states):
     """Estimates moved to the best state, or to random rows, until they have the mean: J is at most their divergence."""
     rng = np.random.default_rng(21)
@@ -345,6 +352,7 @@ def test_no_chain_with_the_mean_is_likelier(states):
     assert (result <= np.array(cost) * (1 + 1e-4) + 1e-4).all() and (result >= 0).all()
 
 
+@pytest.mark.slow
 def test_corners_of_three_states():
     """Trajectories, where J hardly ever falls in the mean, and other counts of 0, 1, 2, 7, 10^7: never NaN."""
     counts = np.random.default_rng(23).choice([0, 0, 1, 2, 7, 10**7], (500, 3, 3))

@@ -43,6 +43,7 @@ def test_moment_generating_function_of_the_divergence_from_the_truth(law):
 
 
 @pytest.mark.parametrize("arm", ["i.i.d., rare, 3 states", "far from it, 3 states"])
+@pytest.mark.slow
 def test_wrong_verdicts_against_exact_enumeration(arm, monkeypatch):
     """All paths of 7 plays in every round. 10 shares of 20,000 runs, 6.1 standard errors: false fails below 1e-7."""
     runs, plays, rows = 20_000, 7, ARMS[arm]

@@ -523,6 +523,7 @@ def test_a_damaged_file_is_named_or_harmless(tmp_path, small_store):
     assert flipped(tmp_path / "a.sqlite", small_store, places) > 5
 
 
+@pytest.mark.slow
 def test_every_byte_flipped(tmp_path, small_store):
     places = [(place, place % 8) for place in range(len(small_store[0]))]
     print(flipped(tmp_path / "a.sqlite", small_store, places), "noticed of", len(places))
@@ -692,9 +693,11 @@ def killed(store, times, longest):
     return f"{kills} kills, {len(acknowledged)} events were acknowledged, {len(plays) + len(answers)} are in the log"
 
 
+@pytest.mark.slow
 def test_two_processes_that_are_killed_lose_nothing(tmp_path):
     killed(tmp_path / "a.sqlite", 2, 0.5)
 
 
+@pytest.mark.slow
 def test_many_kills(tmp_path):
     print(killed(tmp_path / "a.sqlite", 100, 2))

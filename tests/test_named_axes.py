@@ -26,6 +26,7 @@ def dataset(result):
     return result.to_xarray()
 
 
+@pytest.mark.slow
 def test_names_values_and_attributes(result, dataset):
     assert dataset.visits.dims == ("scenario", "policy", "run", "time", "arm", "state")
     assert dataset.regret.dims == dataset.visits.dims[:4]
@@ -49,6 +50,7 @@ def test_names_values_and_attributes(result, dataset):
     assert stopped.attrs["stopped"] == "stopped after round 50 of 60" and "stopped" not in dataset.attrs
 
 
+@pytest.mark.slow
 def test_hyperparameters_are_coordinates(result, dataset):
     np.testing.assert_array_equal(dataset.scale, [np.nan, 0.5, 2.0, np.nan])
     np.testing.assert_array_equal(dataset.exponent, [np.nan, 0.25, 0.1, np.nan])
@@ -58,6 +60,7 @@ def test_hyperparameters_are_coordinates(result, dataset):
     assert result.hyperparameters("TV")["scale"] == [0.5, 2.0]
 
 
+@pytest.mark.slow
 def test_files_give_back_everything(dataset, result, tmp_path):
     empty = replace(result, times=result.times[:0], visits={"KL": result.visits["KL"][:, :, :, :0]})
     for inputs in (result, empty, replace(result, fingerprint={}, provenance={})):
@@ -71,6 +74,7 @@ def test_files_give_back_everything(dataset, result, tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["result.nc"]
 
 
+@pytest.mark.slow
 def test_files_are_whole_or_not_there(result, tmp_path, monkeypatch):
     with pytest.raises(FileNotFoundError, match="no such folder"):
         result.to_netcdf("/no/such/folder/result.nc")
@@ -86,6 +90,7 @@ def test_files_are_whole_or_not_there(result, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_a_grid_is_one_dataset(tmp_path):
     """Every number is the one of its case, whatever else the folder's results hold; policies have their numbers."""
 
@@ -112,6 +117,7 @@ def test_a_grid_is_one_dataset(tmp_path):
     assert data.attrs["horizon"] == 20 and "fingerprint" not in data.attrs  # which differ
 
 
+@pytest.mark.slow
 def test_a_grid_of_things_is_named_by_their_texts():
     """Policies as values; one axis; a number that changes with the axis stays beside it."""
     axes = {"policy_": [KLUCB(), KLUCB(exploration=3.0)]}
@@ -136,6 +142,7 @@ def test_a_grid_of_things_is_named_by_their_texts():
 
 
 @pytest.mark.parametrize("package", ["xarray", "h5netcdf"])
+@pytest.mark.slow
 def test_a_package_that_is_missing_is_named(result, tmp_path, monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ImportError, match=package + r' is not installed; pip install -e "\.\[xarray\]"'):

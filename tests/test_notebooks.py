@@ -56,6 +56,7 @@ def test_outputs_are_kept_and_small(path):
 
 
 @each
+@pytest.mark.slow
 def test_outputs_are_what_the_text_gives(path):
     kept, now = nbformat.read(path, as_version=4), execute(path.stem)
     assert differences(printed(kept), printed(now), TOLERANCE) == []

@@ -124,6 +124,7 @@ class FullIndex:
 
 
 @pytest.mark.parametrize("name", ["scenario 3", "scenario 4"])
+@pytest.mark.slow
 def test_the_arms_are_those_of_the_full_index(name):
     """All but at most one run in a hundred, in which the search is out of order by its own error."""
     policies = {"on demand": IMEDMC(), "full": FullIndex()}
@@ -179,6 +180,7 @@ LATE = {"at-once": {}, "two-plays": {"plays": 2}, "delay": {"delay": 3}, "batch"
 
 @pytest.mark.parametrize("name", FEW_ROUNDS)
 @pytest.mark.parametrize("late", LATE.values(), ids=LATE)
+@pytest.mark.slow
 def test_upper_bounds_play_the_arms_of_the_full_index(late, name):
     """To the last bit: with arms that tie, that hardly move, that pay most in all states but one, and i.i.d. ones."""
     random = np.random.default_rng(0)
@@ -192,6 +194,7 @@ def test_upper_bounds_play_the_arms_of_the_full_index(late, name):
 
 
 @pytest.mark.parametrize("late", [{}, {"delay": 3}], ids=["at-once", "delay"])
+@pytest.mark.slow
 def test_bounds_on_the_mean_play_the_arms_of_the_full_index(late):
     """The same with as many states as bounds on the mean are for, of arms that tie, are slow, or are i.i.d."""
     states = many_states.BOUNDED_FROM

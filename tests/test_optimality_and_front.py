@@ -73,6 +73,7 @@ def test_starts_are_every_state_and_the_stationary_law():
         np.testing.assert_allclose(arms.initial, expected, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_what_is_planned_can_be_played():
     left_out = {*TWO_STATES, *optimality.OF_TWO_STATES}
     for planned in (optimality.cases(optimality.Settings()), front.cases(front.Simulation())):
@@ -93,6 +94,7 @@ def test_the_worst_of_a_policy():
     assert not any("nan" in word for word in words)
 
 
+@pytest.mark.slow
 def test_families_are_played_by_those_whom_they_are_for():
     played = {name: list(families.policies(problem)) for name, problem in families.problems().items()}
     both = ["KLUCB, family", "Moulos", "KLUCB", "TVKLUCB"]

@@ -83,6 +83,7 @@ def test_length_of_a_tour(chain):
     assert lemmas.tour(chain) == pytest.approx(max(1 + move[s] @ reach for s in (0, 1)))
 
 
+@pytest.mark.slow
 def test_rows_of_the_checks_hold():
     rows = lemmas.check(longest=100)
     assert {row["lemma"] for row in rows} == {"1a", "1b", "3", "7", "8", "(2)", "9", "11"}

@@ -72,6 +72,7 @@ def digests(which):
 
 @pytest.mark.skipif(PLAIN, reason="this run is plain itself")
 @pytest.mark.parametrize("which", ["each-kind", "all"])
+@pytest.mark.slow
 def test_every_policy_plays_the_same_both_ways(which):
     tests = Path(__file__).parent
     environment = os.environ | {"JAXBANDIT_PLAIN": "1", "PYTHONPATH": f"{tests.parent}{os.pathsep}{tests}"}
@@ -84,6 +85,7 @@ MODES = st.sampled_from([None, "clip", "fill", "drop", "promise_in_bounds"])
 
 
 @pytest.mark.parametrize("examples", [4, 10])
+@pytest.mark.slow
 def test_single_entries_are_read_and_written_as_by_vmap(examples):
     """Reads, writes and sums of `x[i, j]` with indices in and out of bounds, also negative ones."""
     kinds, seeds = st.sampled_from(["f", "i", "u", "b"]), st.integers(0, 2**31)

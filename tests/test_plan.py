@@ -38,6 +38,7 @@ def test_few_widths(runs, most):
     assert runs < 512 or played <= 1.4 * runs
 
 
+@pytest.mark.slow
 def test_runs_played_in_blocks_are_those_played_at_once():
     """1,500 runs on one device, in blocks of 128, and at once: counts and what is recorded."""
     arms = two_state([0.5, 0.3], [0.4, 0.65])
@@ -75,6 +76,7 @@ for runs in (10**7, 10**8):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is Linux's")
+@pytest.mark.slow
 def test_what_does_not_fit_into_memory_is_refused_with_its_numbers(tmp_path):
     """In a process that may have one GiB more than it has: refused before anything is allocated or written."""
     command = [sys.executable, "-c", HUGE, str(tmp_path / "s")]
@@ -87,6 +89,7 @@ def test_what_does_not_fit_into_memory_is_refused_with_its_numbers(tmp_path):
     assert not (tmp_path / "s").exists()
 
 
+@pytest.mark.slow
 def test_the_estimate_is_what_a_result_takes():
     arms = bernoulli([0.5, 0.4, 0.3])
     policies = {"tv": [TVKLUCB(), TVKLUCB(scale=2.0)], "u": Uniform()}

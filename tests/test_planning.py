@@ -118,6 +118,7 @@ def test_radii_of_ucrl2_and_constants_of_kl_ucrl():
     np.testing.assert_allclose(KLUCRL().constants(moves(), 214), [79.48846683, 2.072433518], rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_plans_of_optimists():
     result = PLAN(UCRL2(), moves(), 214)
     assert (result.actions.tolist(), int(result.sweeps), float(result.gain)) == ([0] * 6, 1, 1)
@@ -130,6 +131,7 @@ def test_plans_of_optimists():
     assert PLAN(KLUCRL(), seen, next_round(seen)).actions.tolist() == [1] * 6
 
 
+@pytest.mark.slow
 def test_gains_of_optimists():
     """In float64, with a tolerance that none of them asks for."""
     with jax.enable_x64():
@@ -161,6 +163,7 @@ def test_bounds_of_ucbvi(bonus):
             np.testing.assert_allclose(result[step, 1], BOUNDS[kind, step], rtol=1e-5)
 
 
+@pytest.mark.slow
 def test_the_dual_of_imed_rl():
     """A published vector and random ones, whose maximum scipy finds."""
     law, v, U, m = np.array([0.018, 0.51, 0.45, 0.022]), np.array([0.78, 1.78, 1.92, 2.56]), 3.06, 2.329296
@@ -177,6 +180,7 @@ def test_the_dual_of_imed_rl():
 
 
 @pytest.mark.parametrize("process", [riverswim(6), riverswim(20), grid()], ids=["6", "20", "rooms"])
+@pytest.mark.slow
 def test_sweeps_end_long_before_the_limit(process):
     """Plans of processes of 6 to 20 states, as near the truth as 200,000 tries of every pair bring them."""
     seen = seen_of(process, 200_000)

@@ -75,6 +75,7 @@ def test_exact_law_of_ten_rounds(name, fields):
 
 
 @pytest.mark.parametrize("name", DETERMINISTIC)
+@pytest.mark.slow
 def test_same_arm_as_the_reference_in_every_round(name):
     arms = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65], rewards(name))
     check_same_arms(reference.play, name, {}, arms, runs=20, rounds=2000)
@@ -100,6 +101,7 @@ def test_other_arms_against_the_reference(name, fields, kind):
     check_same_arms(reference.play, name, fields, arms, runs=5, rounds=1000)
 
 
+@pytest.mark.slow
 def test_uniform_plays_every_arm_alike():
     """Exact binomial tests at 1e-9 over 100,000 plays, alone and with two plays a round."""
     for plays in (1, 2):
@@ -119,6 +121,7 @@ def test_thompson_keeps_few_failures_among_many_plays():
     assert jnp.isfinite(draws).all()
 
 
+@pytest.mark.slow
 def test_affine_rewards_change_no_choice_of_sample_mean_policies():
     for name in ("KLUCB", "UCBSM", "RoundRobinKLUCB", "IMED"):
         plain, mapped = (
@@ -129,6 +132,7 @@ def test_affine_rewards_change_no_choice_of_sample_mean_policies():
 
 
 @pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.slow
 def test_contract(name):
     """With the arms that it is for; those of `ALL` with more states and two plays a round, too."""
     policy, arms = POLICIES[name]
@@ -274,6 +278,7 @@ def test_contract_refuses_sizes_that_are_too_small_or_large(argument, least):
             check_policy(Uniform(), **{argument: size})
 
 
+@pytest.mark.slow
 def test_the_oracle_plays_the_best_arms_in_every_order():
     for plays in (1, 2):
         asked = {"runs": 50, "horizon": 20, "times": [20], "shuffle": True, "plays": plays}

@@ -1,6 +1,7 @@
 """The experiment that compares index policies on many kinds of rewards: what plays where, and its tables by hand."""
 
 import numpy as np
+import pytest
 
 import jaxbandit
 from experiments import policies
@@ -9,6 +10,7 @@ from jaxbandit.command_line.experiment import check_cases
 from jaxbandit.command_line.options import Simulation
 
 
+@pytest.mark.slow
 def test_everything_planned_can_be_played():
     planned = policies.cases(Simulation(runs=3, horizon=50))
     check_cases(planned)

@@ -75,6 +75,7 @@ def test_what_rounding_made_negative_is_zero():
         markov([[[0.8, 0.200002, -2e-6], [0.4, 0.3, 0.3], [0.1, 0.2, 0.7]]] * 2, PAYS)
 
 
+@pytest.mark.slow
 def test_policies_and_confidence_take_rows_of_float32():
     arms = restless(ROWS, PAYS)
     simulate(arms, {"myopic": Myopic(ROWS, ROWS[:, 0])}, runs=1, horizon=2)

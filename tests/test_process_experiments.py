@@ -25,6 +25,7 @@ def walk(process, actions, rounds, seed):
     return collected
 
 
+@pytest.mark.slow
 def test_what_is_planned_has_the_numbers_of_the_sources():
     other = problems.process(problems.OTHER_ENDS)
     np.testing.assert_allclose(other.transition[1, 0], [0.4, 0.6, 0, 0, 0])
@@ -68,6 +69,7 @@ def test_joint_states_pay_what_arms_show():
         assert paid - view == sum(start) - sum(states)
 
 
+@pytest.mark.slow
 def test_regret_of_plays_is_pseudo_regret_on_arms():
     arms = structure.arms_of(2)
     asked = {"runs": 20, "horizon": 200, "times": [100, 200], "progress": False}
@@ -84,6 +86,7 @@ def test_regret_of_plays_is_pseudo_regret_on_arms():
     assert abs(structure.regret_of_plays(joint, "uniform")[:, -1].mean() - 100 * gap) < 5 * gap * math.sqrt(50 / 20)
 
 
+@pytest.mark.slow
 def test_tables_from_counts():
     """Rows of a result in order of the mean; a run loses a fifth where it lost a fifth of rounds times gain."""
     process = problems.process(problems.OTHER_ENDS)
@@ -104,6 +107,7 @@ def test_tables_from_counts():
     assert losses.loop_rows(result) == []
 
 
+@pytest.mark.slow
 def test_learners_are_judged_on_processes_and_policies_of_arms_are_not():
     named = {name: jaxbandit.atlas[name].arms for name in ("ergodic RiverSwim", "best20")}
     planned, left_out = atlas_card.cases(named, {"PSRL": PSRL(), "KLUCB": KLUCB()}, 50, 40, jax.random.key(0))

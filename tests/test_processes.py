@@ -29,6 +29,7 @@ PROCESSES = {
 
 
 @pytest.mark.parametrize("name", PROCESSES)
+@pytest.mark.slow
 def test_the_contract(name):
     check_environment(PROCESSES[name])
 
@@ -82,6 +83,7 @@ def test_a_run_is_a_loop_in_numpy(process, shuffle):
         np.testing.assert_array_equal(counts.sum(-1), np.tile((np.arange(HORIZON) // 7) + 1, (2, 1)))
 
 
+@pytest.mark.slow
 def test_in_double_precision_the_process_moves_alike():
     asked = {"policies": {"k": KnownProcess.of(EPISODES)}, "runs": 6, "horizon": 30}
     with jax.enable_x64(True):

@@ -39,6 +39,7 @@ def test_a_policy_is_told_the_round():
     np.testing.assert_array_equal(kept.recorded["t"]["w"], np.broadcast_to(np.arange(1, 31), (1, 1, 5, 30)))
 
 
+@pytest.mark.slow
 def test_arms_that_share_a_state_keep_their_contract():
     check_environment(PROCESS)
     check_policy(Learner(), PROCESS)
@@ -125,6 +126,7 @@ def test_policies_for_arms_of_their_own_refuse_a_decision_process():
         check_policy(Window(), PROCESS)
 
 
+@pytest.mark.slow
 def test_arms_that_change_keep_their_contract():
     check_environment(Swapping(swap=3000))
 
@@ -146,6 +148,7 @@ def test_arms_that_change_keep_their_contract():
         check_environment(Undeclared(swap=12_000))
 
 
+@pytest.mark.slow
 def test_what_an_environment_has_recorded():
     """The worse arm's plays, against visits at every round; by name in the result, the xarray form and a sweep."""
     arms = {"a": Swapping(swap=75), "b": Swapping(swap=25)}

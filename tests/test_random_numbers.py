@@ -75,6 +75,7 @@ def spread(regret):
     return len(regret) * regret.mean(0).var(ddof=1) / regret.var(1, ddof=1).mean()
 
 
+@pytest.mark.slow
 def test_problems_of_a_survey_have_independent_runs():
     """Chi-squared with 399 degrees of freedom: 1 +- .4 fails in 1 of 10^7 times; groups of 32 with one key give 32."""
     space = stress.TwoStateSpace(slowest=0.9, least_mean=0.49, most_mean=0.51)

@@ -78,6 +78,7 @@ def test_small_steps_beside_a_large_mean_are_not_lost():
     assert np.var(high - 1e4 + low) == pytest.approx(n * 1e-8, rel=5 * np.sqrt(2 / 399))
 
 
+@pytest.mark.slow
 def test_contract():
     check_environment(ARMS, settle=512, plays=32)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import jax
 import matplotlib.pyplot as plt
+import pytest
 from PIL import Image
 
 import jaxbandit
@@ -15,6 +16,7 @@ README = (ROOT / "README.md").read_text()
 PYTHON = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
 
 
+@pytest.mark.slow
 def test_python_runs_and_draws_the_picture(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     exec("\n".join(PYTHON), {})

@@ -25,6 +25,7 @@ def result():
     return simulate({"a": ARMS, "b": OTHER}, POLICIES, **COMMON)
 
 
+@pytest.mark.slow
 def test_shapes_types_and_values(result):
     answer = {name: {label: (a.shape, a.dtype) for label, a in of.items()} for name, of in result.recorded.items()}
     assert answer == {
@@ -41,6 +42,7 @@ def test_shapes_types_and_values(result):
     np.testing.assert_array_equal(dataset.Markovian.sel(policy="tv"), result.recorded["Markovian"]["tv"])
 
 
+@pytest.mark.slow
 def test_what_is_recorded_is_what_the_policy_says_by_hand(result):
     """One run of each variant, played round by round without the simulator."""
     chance = jaxbandit.run_keys(COMMON["key"], jnp.arange(23, dtype=jnp.int32))

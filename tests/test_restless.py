@@ -67,6 +67,7 @@ def test_a_loop_finds_the_same_states_in_the_same_bits(passive):
                 view[k] = states[k]
 
 
+@pytest.mark.slow
 def test_observed_arms_show_all_states():
     """They move as the others do; before is then where the arm stood, and a policy for unseen arms is refused."""
     keys, order = jax.random.split(jax.random.key(9), 10), any_order(40, 5, 2)
@@ -89,6 +90,7 @@ def test_observed_arms_show_all_states():
 # contracts
 
 
+@pytest.mark.slow
 def test_contract():
     check_environment(restless(SCENARIO.transition[:3], (0, 1)), settle=2**10)
     check_environment(restless(SCENARIO.transition[:2], (0, 1), SCENARIO.transition[2:4]), settle=2**10)
@@ -102,6 +104,7 @@ def of_kind(environment, **more):
     return kind(**{field.name: getattr(environment, field.name) for field in dataclasses.fields(environment)})
 
 
+@pytest.mark.slow
 def test_contract_tests_the_pairing_that_is_declared():
     arms = restless(SCENARIO.transition[:3], (0, 1))
     with pytest.raises(AssertionError, match="n-th play of an arm depends on the plays of other arms"):
@@ -131,6 +134,7 @@ def test_scenarios_are_alike():
         simulate({"a": MOVING, "b": PASSIVE}, {"u": Uniform()}, runs=1, horizon=1)
 
 
+@pytest.mark.slow
 def test_in_double_precision_arms_move_alike():
     asked = {"runs": 5, "horizon": 50, "times": [50], "record": {"path": lambda arms, policy, t: arms.states}}
     single = simulate(MOVING, {"ucb": jaxbandit.UCB1()}, **asked)
@@ -187,6 +191,7 @@ def test_weak_regret_is_negative_and_linear_and_pseudo_regret_lies_within_its_bo
     assert abs(0 - weak) <= span[0] * stretches
 
 
+@pytest.mark.slow
 def test_the_headline_is_realised_regret_and_everything_says_so():
     result = simulate(MOVING, {"ucb": jaxbandit.UCB1(), "u": Uniform()}, runs=8, horizon=60, times=[10, 60])
     visits = result.visits["u"][0, 0, :, -1]

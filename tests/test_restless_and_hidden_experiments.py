@@ -73,6 +73,7 @@ def test_the_best_arm_has_no_weak_regret_on_average():
         assert set(restless.LEARNERS) < set(restless.policies(arms)), name
 
 
+@pytest.mark.slow
 def test_without_error_hidden_arms_are_the_chains_themselves():
     problem = hidden.problems()["scenario 1, error 0"]
     sizes = {"key": jax.random.key(3), "runs": 20, "horizon": 300, "times": [300]}
@@ -94,6 +95,7 @@ def test_how_far_symbols_depend_on_each_other():
         np.testing.assert_allclose(means, error + (1 - 2 * error) * ones, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_verdicts_on_hidden_arms_are_shares_of_runs_and_plays(monkeypatch):
     monkeypatch.setattr(hidden, "ERRORS", (0.4,))
     monkeypatch.setattr(hidden, "LEARNERS", {label: hidden.LEARNERS[label] for label in ("TV-KL-UCB", "KL-UCB-SM")})

@@ -234,6 +234,7 @@ def test_players_of_dsee_need_nothing_but_what_they_saw(players, D):
     assert collisions > 0 or players < 4
 
 
+@pytest.mark.slow
 def test_players_move_the_arms_that_they_play():
     """As the same arms do that one player plays: an arm with a collision moves as a played one, and shows nothing."""
     rows = np.random.default_rng(6).dirichlet(np.ones(2), (2, 3, 2))

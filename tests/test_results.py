@@ -126,6 +126,7 @@ def test_a_full_disk_names_the_file_and_leaves_the_one_that_was_there(tmp_path, 
     assert [item.name for item in tmp_path.iterdir()] == ["r.npz"] and Result.load(path).plays == result.plays
 
 
+@pytest.mark.slow
 def test_a_stopped_result_says_so_everywhere(result, tmp_path):
     stopped = dataclasses.replace(result, rounds=210, horizon=3_000_000)
     mark = "stopped after round 210 of 3,000,000"
@@ -177,6 +178,7 @@ def test_metrics_against_loops(result):
     np.testing.assert_allclose(metrics.pseudo_regret(two, "k")[0, 0, :, 0], expected, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_regret_against_the_best_constant_action():
     """On both kinds of processes, with f(a) by powers of the matrix and by the sum over an episode."""
     for steps in (None, 4):
@@ -427,6 +429,7 @@ def test_pictures_of_policies_with_different_numbers_of_variants(result):
             assert f"{name}, " in draw(result, "kl", variant=variant, **asked).get_title()
 
 
+@pytest.mark.slow
 def test_variants_are_curves_of_their_own():
     """Each with its own numbers, the values that differ in the legend, and another shade of its policy's colour."""
     policies = {"E": [Exp3S(gamma=g, alpha=a) for g, a in ((0.5, 0.2), (1, 0.2), (0.7, 0.3))], "U": Uniform()}

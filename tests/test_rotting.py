@@ -52,6 +52,7 @@ def test_the_oracle_is_the_best_that_there_is():
     assert collected_by_oracle(300)[-1] == pytest.approx(np.sort(every)[-300:].sum())
 
 
+@pytest.mark.slow
 def test_an_arm_that_rots_is_declared_or_said():
     """Undeclared, with the limit as its means, it would have no regret at all: the check finds it, simulate warns."""
 
@@ -75,6 +76,7 @@ def test_an_arm_that_rots_is_declared_or_said():
         simulate(Silent(np.array([0.9, 0.9]), np.array([0.2, 0.2])), {"UCB1": UCB1()}, runs=2, horizon=9)
 
 
+@pytest.mark.slow
 def test_declared_arms_keep_their_contract():
     check_environment(ARMS, settle=1024)
 

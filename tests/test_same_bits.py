@@ -98,6 +98,7 @@ def test_swept_in_blocks_to_which_runs_are_added(game, tmp_path):
 
 
 @pytest.mark.parametrize("game", GAMES)
+@pytest.mark.slow
 def test_more_runs_and_a_part_of_them(game):
     for runs, those in ((40, slice(23)), (range(3, 8), slice(3, 8))):
         result = simulate(**GAMES[game], **SIZE | {"runs": runs})
@@ -108,6 +109,7 @@ def test_more_runs_and_a_part_of_them(game):
 
 
 @pytest.mark.parametrize("game", ["restless", "independent", "recorded"])
+@pytest.mark.slow
 def test_scenarios_and_variants_alone_and_in_another_order(game):
     """What else is played changes nothing: the counts follow the name and the number of a variant."""
     scenarios, policies = GAMES[game]["scenarios"], GAMES[game]["policies"]

@@ -36,6 +36,7 @@ def same(left: Result, right: Result) -> None:
 
 
 @pytest.mark.parametrize("runs", [1200, 5000])
+@pytest.mark.slow
 def test_scenarios_and_variants_beyond_the_cache(runs):
     """Two of four variants at a time with 1,200 runs, one after the other with 5,000."""
     variants = [UCBSM(constant) for constant in (0.3, 1.0, 3.0, 9.0)]
@@ -145,6 +146,7 @@ def test_no_communication_between_devices():
         assert word not in text
 
 
+@pytest.mark.slow
 def test_advance_records_times_of_a_later_chunk():
     chance = run_keys(jax.random.key(0), jnp.arange(3, dtype=jnp.int32))
     carry, first = jaxbandit.advance(ARMS, KLUCB(), chance, initial_carry(ARMS, KLUCB(), chance), 1, 10, [5, 15, 0])
@@ -163,6 +165,7 @@ def test_advance_refuses_times_that_do_not_increase():
             jaxbandit.advance(ARMS, KLUCB(), chance, carry, 1, 10, times)
 
 
+@pytest.mark.slow
 def test_a_longer_horizon_continues_with_default_times():
     options = {"runs": 4, "key": jax.random.key(3)}
     short = simulate(ARMS, {"k": KLUCB()}, horizon=1000, **options)
@@ -172,6 +175,7 @@ def test_a_longer_horizon_continues_with_default_times():
     assert (np.diff(long.times) > 0).all() and set(short.times) < set(long.times)
 
 
+@pytest.mark.slow
 def test_over_runs_is_vmap():
     key = jax.random.key(0)
     x = jax.random.normal(key, (3, 2, 7))

@@ -39,6 +39,7 @@ class Turns:
         return state
 
 
+@pytest.mark.slow
 def test_rewards_and_spending_have_their_exact_law():
     """Chi-square at 1e-9 of 20,000 runs; a play too many or too few once the purse is low would be found."""
     order = np.array([0, 1, 0, 2, 0, 1, 0, 0, 2])
@@ -50,6 +51,7 @@ def test_rewards_and_spending_have_their_exact_law():
     check_law(np.stack([paid, spent], -1).astype(int), reference.law_of_spending(OUTCOMES, order.tolist(), 12))
 
 
+@pytest.mark.slow
 def test_no_policy_exceeds_the_best_and_the_best_not_the_programme():
     """The mean reward of 4,000 runs stays below the optimum plus 6 standard errors: a false fail below 1e-8."""
     best, bound = reference.best_reward(OUTCOMES, 12, 9), RANDOM.best_mixture().value
@@ -61,6 +63,7 @@ def test_no_policy_exceeds_the_best_and_the_best_not_the_programme():
     assert reward.mean() <= best + 6 * reward.std() / np.sqrt(4000)
 
 
+@pytest.mark.slow
 def test_programme_against_all_pairs_of_arms():
     """At one play a round the best mixture has at most two arms, or one and rounds without a play."""
     random = np.random.default_rng(3)
@@ -177,6 +180,7 @@ def test_several_plays_share_the_purse():
     assert (again.states == 2).tolist() == [True, True, False] and again.before.tolist() == feedback.states.tolist()
 
 
+@pytest.mark.slow
 def test_contracts():
     check_environment(costly(CHAINS, [[0, 3], [1, 1], [0, 2]], purse=10**9, horizon=10), settle=2**10)
     ample = costly(CHAINS, 3, purse=10**9, horizon=10, chance=[0.9, 0.5, 1.0])

@@ -36,6 +36,7 @@ VARIANTS = [
 
 
 @pytest.mark.parametrize(("name", "fields", "reward"), VARIANTS)
+@pytest.mark.slow
 def test_same_arm_as_the_reference_in_every_round(name, fields, reward, monkeypatch):
     """900 rounds in float64; of TV-KL-UCB each verdict on an arm is met at least 50 times, by the reference's count."""
     verdicts = []
@@ -68,6 +69,7 @@ def test_markovian_compares_all_pairs_of_rows():
     assert verdicts(TVKLUCB(clock="arm", exponent=0.5), arms, 2) == beyond  # 24^(-1/2) = 0.20
 
 
+@pytest.mark.slow
 def test_markovian_of_every_distance():
     """By hand, (1/2, 1/4, 1/4), (1/4, 1/2, 1/4) twice: just below the distance and just above; unseen rows too."""
     hellinger = (np.sqrt(0.5) - 0.5) ** 2
@@ -107,6 +109,7 @@ def test_sixty_four_states_are_played():
 
 
 @pytest.mark.parametrize("policy", [IMEDMC(), IMEDMC(exponent=0.5), IMEDMC(gap=0.1)])
+@pytest.mark.slow
 def test_imed_mc_of_three_states_against_the_search(policy):
     """Its index after 60 random plays of three arms, 1e-3 max(1, index), and the class renewed at plays alone."""
     rng = np.random.default_rng(31)

@@ -53,6 +53,7 @@ def best_plan(rows, pays, ahead, here, plays, steps, first=None):
     ("kinds", "states", "steps", "spread", "most_lost"),
     [(1, 4, 5, 0.5, 1e-4), (3, 2, 3, 0.5, 1e-4), (3, 2, 3, 0.05, 3e-3)],
 )
+@pytest.mark.slow
 def test_plans_lose_next_to_nothing(kinds, states, steps, spread, most_lost):
     """Of 25 random programmes, the best plan that begins as ours does is worth what the best one is.
 
@@ -79,6 +80,7 @@ def test_plans_lose_next_to_nothing(kinds, states, steps, spread, most_lost):
         assert most - best_plan(rows, pays, ahead, here, plays, steps, first) < 1998 * most_lost
 
 
+@pytest.mark.slow
 def test_one_step_plays_by_the_advantages_of_the_relaxation():
     """States in the order of the priority rule, until the budget is spent."""
     plans = single_arm_plans(TREADMILL, 3)
@@ -199,6 +201,7 @@ def test_sets_are_controlled():
     assert state.local.all() and sorted(np.argsort(-np.array(score))[:9]) == [0, 1, 2, 3, 4, 5, 27, 28, 29]
 
 
+@pytest.mark.slow
 def test_they_leave_the_treadmill():
     """Priorities stay where they fetch arms back, half below the bound; the others reach it, within 2 %.
 
@@ -217,6 +220,7 @@ def test_they_leave_the_treadmill():
     assert abs(lost["two-set"]) < 0.008 and abs(lost["update"]) < 0.008
 
 
+@pytest.mark.slow
 def test_nobody_exceeds_the_best_policy():
     """Four arms of two kinds, whose best policy is known: no gap below 0, and LP-update's is small.
 

@@ -74,6 +74,7 @@ def test_breaks_are_uniform_and_differ():
         stress.over(PiecewiseSpace(horizon=200), {"u": Uniform()}, problems=4, runs=2, **FAST)
 
 
+@pytest.mark.slow
 def test_a_survey_is_what_simulate_plays():
     """40 problems make two groups, the second filled up; each has random numbers of its own, for all policies."""
     policies, key = {"UCB1": UCB1()}, jax.random.key(4)
@@ -105,6 +106,7 @@ def test_the_least_regret_is_that_of_the_panel_on_the_same_problem():
 SMALL = {**FAST, "budget": 96, "number": 2, "runs": 64}
 
 
+@pytest.mark.slow
 def test_the_same_search_finds_the_same_problems_and_a_folder_keeps_what_was_played(tmp_path, monkeypatch):
     space = TwoStateSpace(slowest=0.05)
     once = stress.worst(Uniform(), space, folder=tmp_path, **SMALL)
@@ -143,6 +145,7 @@ def stop_at(monkeypatch):
     return stop_at
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_is_found(stop_at):
     space = TwoStateSpace(slowest=0.05)
     stop_at(2)
@@ -177,6 +180,7 @@ def test_ctrl_c_ends_a_search(stop_at, monkeypatch, how):
         stress.worst(Uniform(), TwoStateSpace(slowest=0.05), **SMALL)
 
 
+@pytest.mark.slow
 def test_a_search_that_was_stopped_and_judged_continues_in_its_folder(tmp_path, monkeypatch):
     def sweep(*asked, **options):
         if next(made) == 2:

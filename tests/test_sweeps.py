@@ -48,6 +48,7 @@ def many_files():
     return {"every": 1e-9, "block": 4}
 
 
+@pytest.mark.slow
 def test_counts_of_simulate(tmp_path, many_files):
     whole = simulate(**CASE, runs=10)
     case = {**CASE, "runs": 10, "chunk": 50}
@@ -132,6 +133,7 @@ def test_a_grid_is_called_by_short_numbers():
     assert names(0.1234567891234, 0.1234567891235) == ["0.1234567891234", "0.1234567891235"]
 
 
+@pytest.mark.slow
 def test_damaged_and_foreign_files_are_named(tmp_path, many_files):
     """Truncated at, and bits flipped at, 60 places: refused by name, or without effect on any count."""
     case = {"c": {**CASE, "runs": 4, "chunk": 100}}
@@ -395,6 +397,7 @@ def test_a_holder_that_cannot_be_read_is_refused_in_a_sentence_all_the_same(tmp_
 
 
 @pytest.mark.parametrize("times", [2, 5])
+@pytest.mark.slow
 def test_killed_again_and_again(times, tmp_path):
     """kill -9 at random moments, half of them while it writes: in the end the undisturbed counts, in whole files."""
     rng, killed, folder = random.Random(0), 0, tmp_path / "s"
@@ -454,6 +457,7 @@ def test_dask_workers_one_of_them_killed(tmp_path):
     assert out.strip() == digest({name: simulate(**case) for name, case in cases().items()})
 
 
+@pytest.mark.slow
 def test_a_key_and_precision_reach_the_workers(tmp_path):
     case = {**CASE, "policies": {"kl": KLUCB()}, "runs": 3, "key": jax.random.key(3)}
     with jax.enable_x64(True), ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:

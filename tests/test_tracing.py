@@ -112,6 +112,7 @@ def test_names_of_what_results_have_anyway_are_not_recorders(name):
     assert "rewards" in simulate(arms, {"u": Uniform()}, **SIZE).recorded
 
 
+@pytest.mark.slow
 def test_nan_among_the_scores_is_noticed_in_the_very_round():
     """0/0 in round 7, in every run; and the logarithm of less than 0 in some runs. Infinite scores are none."""
     finite = policy(scores=lambda self, key, state, t: (jnp.array([-jnp.inf, jnp.inf, 0.1]), state))

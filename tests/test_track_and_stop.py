@@ -20,6 +20,7 @@ PROBLEMS = {
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.slow
 def test_the_shares_are_those_of_the_lower_bound(name):
     """Of counts as the stationary laws have them: another solver, in float64, for the same problem."""
     rule, arms = PROBLEMS[name]
@@ -42,6 +43,7 @@ def test_the_shares_are_those_of_the_lower_bound(name):
     np.testing.assert_allclose(np.asarray(shares(tied)), 1 / len(plays), rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_it_plays_the_arm_that_is_farthest_behind():
     """By a loop that reads the recorded shares: few plays first, else the arm farthest behind, until the end."""
     arms, rounds = bernoulli([0.7, 0.5, 0.4]), 120

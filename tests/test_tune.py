@@ -41,6 +41,7 @@ def test_interval_of_a_quantile_covers():
     assert covered > 14
 
 
+@pytest.mark.slow
 def test_tune_judges_on_held_out_runs(tmp_path, capsys):
     settings = tune.Settings(
         runs=8, held_out=12, horizon=2000, policy="UCBSM", grid="L = [0.5, 100, 400]",
@@ -84,6 +85,7 @@ def test_the_grids_on_offer_are_good():
         assert len(grid.variants()) <= 120
 
 
+@pytest.mark.slow
 def test_searches_play_as_many_rounds_and_meet_the_grids_choice(tmp_path, capsys, monkeypatch):
     """CMA-ES and descent move from a bonus far too large, and what the table says of them is played anew."""
     monkeypatch.setattr(searches, "LUCKS", 8)

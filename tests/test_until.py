@@ -45,6 +45,7 @@ def result():
     return simulate(ARMS, POLICIES, horizon=400, times=TIMES, record=MOST, **SIZE)
 
 
+@pytest.mark.slow
 def test_a_run_ends_as_in_a_loop(result):
     """Round by round, with the functions that a user may call."""
     keys, policy = run_keys(jax.random.key(0), jnp.arange(16)), Race(50.0)
@@ -75,6 +76,7 @@ def test_a_run_that_has_ended_stands_still(result):
     assert (metrics.best_share(result, "race") <= 1).all()
 
 
+@pytest.mark.slow
 def test_cuts_change_nothing(result, tmp_path):
     for options in ({"chunk": 37}, {"chunk": 90, "tile": 60, "devices": jax.devices()[:1]}):
         other = simulate(ARMS, POLICIES, horizon=400, times=TIMES, record=MOST, **SIZE, **options)

@@ -67,6 +67,7 @@ class Counting:
         return state
 
 
+@pytest.mark.slow
 def test_a_policy_keeps_what_it_counts():
     policies = {"alone": Counting(), "watched": WithDetector(Counting(), NEVER)}
     record = {"calls": {"alone": lambda _, state, t: state[0], "watched": lambda _, state, t: state.policy[0]}}
@@ -91,6 +92,7 @@ class Lottery:
         return state
 
 
+@pytest.mark.slow
 def test_the_probabilities_are_those_of_the_watched_policy():
     """Late feedback is divided by the probability of its play."""
     policies = {"alone": TsallisINF(), "watched": WithDetector(TsallisINF(), NEVER)}
@@ -98,6 +100,7 @@ def test_the_probabilities_are_those_of_the_watched_policy():
     np.testing.assert_array_equal(visits["watched"], visits["alone"])
 
 
+@pytest.mark.slow
 def test_arms_are_played_by_turns_with_certainty():
     """With all rounds by turns arm (t mod 3) has the probability 1, and its loss counts once, not divided by 1/3."""
     policy = WithDetector(TsallisINF(), jaxbandit.CUSUM(threshold=9.0, alpha=1.0))
