@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.budgets import curves, gaps, problems
+from experiments.budgets import gaps, problems
 from experiments.budgets.gaps import Played
 from jaxbandit import Policy, Result
 from jaxbandit.command_line.experiment import begin, finish, play
@@ -189,9 +189,9 @@ def tabulate(results: dict[str, Result], settings: Settings) -> Tables:
 def draw(results: dict[str, Result], settings: Settings) -> Pictures:
     """Gaps against the number of arms, and of learners against time."""
     known, steered, unseen, learned = parts(results, settings)
-    yield "gaps", curves.over_arms(known, unseen, steered)
+    yield "gaps", gaps.over_arms(known, unseen, steered)
     if learned:
-        yield "learned", curves.over_rounds(learned)
+        yield "learned", gaps.over_rounds(learned)
 
 
 def run(settings: Settings) -> dict[str, Result]:

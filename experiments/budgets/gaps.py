@@ -1,20 +1,34 @@
-"""How far policies stay behind the relaxation's bound, per arm and round, and how that falls with more arms."""
+"""How far policies stay behind the relaxation's bound, per arm and round, and how that falls with more arms.
+
+Pictures have two logarithmic axes.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import NullFormatter
 
 from experiments.budgets import problems
-from experiments.budgets.limit import Limit, limit_of
+from experiments.budgets.problems import Limit, limit_of
 from jaxbandit import Result, metrics
+from jaxbandit.plotting import curve_style
+from jaxbandit.reports.pictures import frameless, panels
 from jaxbandit.reports.tables import Row, in_short
 
 RESAMPLES = 2000
 NOTHING = 1e-3  # of the bound: a gap that counts as none in the limit
 Played = Mapping[tuple[str, int], Result]  # by problem and number of arms
+COLUMNS = 4
+LEARNERS = (problems.POSTERIOR, problems.OPTIMIST, problems.BOLDER)
+ORDER = (*problems.KNOWING, *LEARNERS, problems.LAST_SEEN, *problems.STEERING)  # of colours
+WIDE = {problems.WHITTLE: 4.0, problems.PRIORITY: 2.4}  # lines, as those of several rules often are one
 
 
 def gaps(result: Result, label: str, name: str, number: int) -> np.ndarray:
@@ -39,11 +53,8 @@ def rows(played: Played, observed: bool = True) -> list[Row]:
     """
     table: list[Row] = []
     for (name, number), result in played.items():
-        arms, plays, most = (
-            problems.arms_of(name, number, observed),
-            problems.plays_of(name, number),
-            problems.bound(name, number),
-        )
+        arms, plays = problems.arms_of(name, number, observed), problems.plays_of(name, number)
+        most = problems.bound(name, number)
         known = arms.comparator_name(plays) == "the best policy"
         best = f"{most - arms.comparator(plays) / number:.4f}" if known else "-"
         for label in result.labels:
@@ -107,9 +118,8 @@ def theory_of_steering(name: str, label: str) -> str:
     """What is proved of a policy that steers, where its authors' other assumptions hold (ergodic arms, for one)."""
     if not problems.of_one_kind(name):
         return "falls as log(K) / sqrt(K)" if label == problems.UPDATE else "open, as kinds differ"
-    return (
-        "falls exponentially" if label != problems.ADVICE and problems.locally_stable(name) else "falls as 1 / sqrt(K)"
-    )
+    fast = label != problems.ADVICE and problems.locally_stable(name)
+    return "falls exponentially" if fast else "falls as 1 / sqrt(K)"
 
 
 def _stays(limit: Limit, most: float) -> bool:
@@ -164,3 +174,86 @@ def learned_rows(played: Played) -> list[Row]:
                 }
             )
     return table
+
+
+def over_arms(played: Played, unseen: Played, steered: Played) -> Figure:
+    """The gap against the number of arms, a panel for each problem; a dotted line is its limit for many arms.
+
+    Of those who see only the arms that they play (`unseen`), Whittle's rule stands beside those who see all. Those who
+    steer the shares of arms have dashed lines.
+    """
+    names = list(dict.fromkeys(name for name, _ in played))
+    figure, axes = _grid(len(names))
+    for ax, name in zip(axes, names):
+        numbers = np.array([number for each, number in played if each == name])
+        parts = dict.fromkeys(problems.KNOWING, played) | {problems.LAST_SEEN: unseen}
+        parts |= dict.fromkeys(steered[name, numbers[0]].labels if steered else (), steered)
+        for place, (label, part) in enumerate(parts.items()):
+            if part is unseen and name not in problems.UNSEEN:
+                continue
+            _draw(ax, numbers * 1.03**place, [late(part[name, n], label, name, n) for n in numbers], label)
+            if part is played:
+                limit = limit_of(name, label)
+                if not limit.tied and _stays(limit, problems.bound(name, numbers[-1])):
+                    ax.axhline(limit.gap, color=_style(label)["color"], linestyle=":", linewidth=1)
+        _finish(ax, name, "arms K", numbers)
+        if len(numbers) > 1:  # a line from the upper end of the picture, whose limits stay
+            ends, (low, high) = np.array(ax.get_xlim()), ax.get_ylim()
+            fall, of_line = high / 2 * np.sqrt(ends[0] / ends), {"color": "grey", "linestyle": "--", "linewidth": 0.8}
+            ax.plot(ends, fall, label="as 1 / sqrt(K)", **of_line)
+            ax.set(xlim=ends, ylim=(low, high))
+    _legend(figure, axes[len(names) :], {"limit for many arms": Line2D([], [], color="black", linestyle=":")})
+    return figure
+
+
+def over_rounds(played: Played) -> Figure:
+    """The gap of those that learn in each stretch of rounds, a panel for each problem."""
+    figure, axes = _grid(len(played))
+    for ax, ((name, number), result) in zip(axes, played.items()):
+        middle = np.sqrt(result.times[1:] * result.times[:-1])
+        for label in result.labels:
+            _draw(ax, middle, gaps(result, label, name, number).T, label)
+        _finish(ax, f"{name}, {number} arms", "round t", middle)
+    _legend(figure, axes[len(played) :], {})
+    return figure
+
+
+def _grid(used: int) -> tuple[Figure, list[Axes]]:
+    """So many panels, and a place for the legend."""
+    columns = min(used + 1, COLUMNS)
+    rows = -(-(used + 1) // columns)
+    figure, axes = panels(rows, columns, (4.1 * columns, 3.7 * rows), squeeze=False)
+    return figure, list(axes.flat)
+
+
+def _style(label: str) -> dict[str, Any]:
+    return curve_style(ORDER.index(label)) | {"markevery": None, "linewidth": WIDE.get(label, 1.2)}
+
+
+def _draw(ax: Axes, x: np.ndarray, values: Sequence[np.ndarray] | np.ndarray, label: str) -> None:
+    """A line through the gaps whose interval lies above 0; for the others a triangle at its upper end."""
+    style, summaries = _style(label), [metrics.summary(each) for each in values]
+    mean, low, high = (np.array(ends) for ends in zip(*((s.mean, s.low, s.high) for s in summaries)))
+    clear = low > 0
+    ax.plot(np.where(clear, x, np.nan), np.where(clear, mean, np.nan), label=label, **style)
+    ax.vlines(x[clear], low[clear], high[clear], color=style["color"], linewidth=1.2)
+    rest = ~clear & (high > 0)
+    ax.plot(x[rest], high[rest], "v", color=style["color"], markersize=4, markerfacecolor="white")
+
+
+def _finish(ax: Axes, title: str, below: str, x: np.ndarray) -> None:
+    frameless(ax, title, xscale="log", yscale="log", xlabel=below)
+    ax.set_ylim(10 ** np.floor(np.log10(ax.get_ylim()[0])), None)  # a power of ten, which has a number at the axis
+    ax.set_xlim(0.8 * x.min(), 1.25 * x.max())
+    ax.yaxis.set_minor_formatter(NullFormatter())
+
+
+def _legend(figure: Figure, places: list[Axes], handles: dict[str, Any]) -> None:
+    """The legend in the first of the places that are left, with what the triangles are."""
+    drawn = {label: handle for ax in figure.axes for handle, label in zip(*ax.get_legend_handles_labels())}
+    triangle = Line2D([], [], color="grey", marker="v", markerfacecolor="white", linestyle="")
+    entries = drawn | handles | {"interval contains 0: its upper end": triangle}
+    for spare in places:
+        spare.axis("off")
+    places[0].legend(entries.values(), entries.keys(), loc="center", frameon=False)
+    figure.supylabel("gap to the bound, per arm and round", fontsize="medium")
