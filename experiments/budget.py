@@ -3,14 +3,23 @@
 Plays the atlas's arms in growing numbers, with M / K as in the atlas and all states seen, by Whittle's index, the
 relaxation's priority rule, the myopic rule and random play; and by policies that steer the shares of arms in each state
 towards the relaxation's: follow-the-virtual-advice, the two-set policy (arms of one kind) and LP-update with plans of
-five rounds. Prints and writes (CSV) how far each stays behind the relaxation's bound, per arm and round, in the second
-half of the rounds, with its 95 % interval; how that gap falls with K; and what theory says of it: the gap of an index
-rule falls exponentially if the shares of arms in each state settle where the relaxation would have them (as 1 / sqrt(K)
-if no state is played in part), and stays if they keep oscillating or settle elsewhere. The best policy's gap stands
-beside it where it is known. "collapsing" is also played by those who see only the arms that they play. Ten arms are
-also played by policies that have to learn the chains. Draws gaps against K and against time, and puts all of it on one
-page, report.html. About 40 minutes on two cores. For K arms with S states a run keeps 16 K S bytes of each policy:
-32 runs of 1,000 machines with ten states 5 MB. Ctrl-C keeps what is done, and the same command continues.
+five rounds. "collapsing" is also played by those who see only the arms that they play ("unseen"; the bound is that for
+players who see all). Ten arms are also played by policies that have to learn the chains. Prints and writes (CSV) the
+gap: the relaxation's bound less what is collected, per arm and round, in the second half of the rounds, with its 95 %
+interval. The relaxation keeps the budget only on average, and no policy collects more than it; the best policy's gap
+stands beside it where it is known. Draws gaps against K and against time. About 40 minutes on two cores. For K arms
+with S states a run keeps 16 K S bytes of each policy: 32 runs of 1,000 machines with ten states 5 MB. Ctrl-C keeps what
+is done, and the same command continues.
+
+How the gap falls with K, beside what theory says: with many arms the share of arms in each state hardly fluctuates. If
+the shares settle where the relaxation would have them, the gap of an index rule falls exponentially, or as 1 / sqrt(K)
+if no state is played in part; that begins only when the fluctuations, about 1 / sqrt(K), are well below 'room': in the
+state of which some arms are played and others are not, the share of all arms that are played, or that are not if these
+are fewer. If the shares keep oscillating ('swing') or settle elsewhere, the gap stays. 'Limit' is the gap if the shares
+do not fluctuate at all; none is given if states tie for the last plays, which go to arms by their numbers. 'Exponent'
+is the power of K with which the gap changes from the fewest to the most arms whose gap is more than twice as large as
+its interval is wide. What theory says of those that steer is proved under more conditions, such as ergodic arms, and of
+LP-update for plans that are long enough.
 """
 
 from __future__ import annotations
@@ -25,32 +34,9 @@ from experiments.budgets.gaps import Played
 from jaxbandit import Policy, Result
 from jaxbandit.command_line.experiment import begin, finish, play
 from jaxbandit.command_line.options import Simulation, main, names_in, numbers_in, option
-from jaxbandit.reports.page import Report
 from jaxbandit.reports.pictures import Pictures
 from jaxbandit.reports.tables import Tables
 from jaxbandit.timing.machine import describe
-
-HOW_TO_READ = (
-    "The gap is the relaxation's bound less what is collected, per arm and round, in the second half of the rounds. "
-    "The relaxation keeps the budget only on average, and no policy collects more than it. Part of the gap cannot be "
-    "closed by any policy. With many arms, the share of arms in each state hardly fluctuates. If the shares settle "
-    "where the relaxation would have them, the gap falls exponentially in K, or as 1 / sqrt(K) if no state is played "
-    "in part. The exponential fall begins only when the fluctuations, about 1 / sqrt(K), are too small to change which "
-    "states are played, which is when they are well below 'room': in the state of which some arms are played and "
-    "others are not, the share of all arms that are played, or that are not if these are fewer. If the shares keep "
-    "oscillating ('swing') or settle elsewhere ('rest elsewhere'), the gap stays. 'Limit' is the gap if the shares do "
-    "not fluctuate at all. None is given if states tie for the last plays, which go to arms by their numbers. "
-    "'Exponent' is the power of K with which the gap changes from the fewest to the most arms whose gap is more than "
-    "twice as large as its interval is wide: -1/2 for a square root, and further below 0 with more arms for an "
-    "exponential fall. What theory says of those that steer is proved under more conditions, such as ergodic arms, and "
-    "of LP-update for plans that are long enough. 'Unseen' arms show their state only when they are played. Their "
-    "bound is that for players who see all states, so that their gap includes what is lost by not seeing."
-)
-UNSEEN = "'Whittle, last seen' sees only the arms that it plays; all others see all states."
-LEARNERS = (
-    "Learners are told what states pay and what plays cost, and see all states. The gap of a learner cannot fall far "
-    "below that of the rule it learns, Whittle's."
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -202,13 +188,7 @@ def run(settings: Settings) -> dict[str, Result]:
         print("not played by learners: " + ", ".join(f"{name} ({why})" for name, why in out.items()))
     results = play(planned, folder)
     print(f"{settings.runs:,} runs with the most arms, {settings.horizon:,} rounds")
-    sizes = f"{settings.runs:,} runs with the most arms, {settings.horizon:,} rounds, seed {settings.seed}."
-    captions = {
-        "gaps": ("gaps", f"Gap against the number of arms. {UNSEEN if of_unseen(settings) else ''}"),
-        "learned": ("learned", f"Gap against time, with {settings.learners} arms. {LEARNERS}"),
-    }
-    report = Report("Budgets: how near the bound", f"{sizes} {HOW_TO_READ}", captions)
-    finish(folder, tabulate(results, settings), draw(results, settings), f"{describe()}.", report=report)
+    finish(folder, tabulate(results, settings), draw(results, settings), f"{describe()}.")
     return results
 
 

@@ -3,10 +3,16 @@
 Plays RiverSwim in the numbers of several papers, a process whose states are all met again, a random one and episodes of
 20 rounds, with optimistic policies, posterior sampling, IMED-RL and a player who knows the process. Prints and writes
 (CSV) final regret, its tail, how it grows, and in which order the policies stand; how often IMED-RL fails where states
-are hardly ever met again; and what plain loops of the same policies lose. Draws a picture of each process, and puts
-all of it on one page, report.html. About five minutes on two cores; --processes plays single ones, also the large
-'RiverSwim 25' and 'four rooms', and --quick shows in a minute that everything works. Ctrl-C keeps what is done, and the
-same command continues.
+are hardly ever met again; and what plain loops of the same policies lose. Draws a picture of each process. About five
+minutes on two cores; --processes plays single ones, also the large 'RiverSwim 25' and 'four rooms'. Ctrl-C keeps what
+is done, and the same command continues.
+
+Regret is the best gain times the rounds, minus what was collected; in episodes, what the best policy collects from
+where they begin, minus what was collected. 'Beyond known' is what a run loses beyond the player who knows the process
+and has the same random numbers. Policies stand in the order of their mean; the last column says whether a policy has
+less than the next one beyond chance, by the 95 % interval of their difference run by run. The exponent is that with
+which the mean beyond known grows in the last decade of rounds: 1 where a constant share is lost, 1/2 for a square root,
+0.1 to 0.2 for a logarithm. A run is linear if it loses a tenth or more of what is to be had in the second half.
 """
 
 from __future__ import annotations
@@ -28,7 +34,6 @@ from jaxbandit.command_line.experiment import begin_and_play, finish
 from jaxbandit.command_line.options import Simulation, file_name, main, names_in, option
 from jaxbandit.environments import DecisionProcess, random_decision_process, riverswim
 from jaxbandit.plotting import curve_style
-from jaxbandit.reports.page import Report
 from jaxbandit.reports.pictures import Pictures, band, frameless, legend_below, panels
 from jaxbandit.reports.tables import Row, Tables, in_short, moments
 from jaxbandit.timing.machine import describe
@@ -45,16 +50,6 @@ LOOPS = {IMED_RL: (151, 27), UNNORMALISED: (58, 28), LEARNED: (195, 36), "UCRL2"
 LOOP_SHARES = {IMED_RL: 0.20, UNNORMALISED: 0.11}  # of runs that lose a fifth or more, where hardly ergodic
 FIFTH = 0.2  # of what the best policy collects
 LEAST = 1.0  # regret below it is not drawn
-HOW_TO_READ = (
-    "Regret is the best gain times the rounds, minus what was collected; in episodes, what the best policy collects "
-    "from where they begin, minus what was collected. It has a spread even where nothing is lost; 'beyond known' is "
-    "what a run loses beyond the player who knows the process and has the same random numbers. Policies stand in the "
-    "order of their mean; the last column says whether a policy has less than the next one beyond chance, by the 95 % "
-    "interval of their difference run by run. The exponent is that with which the mean beyond known grows in the last "
-    "decade of rounds: 1 where a constant share is lost, 1/2 for a square root, 0.1 to 0.2 for a logarithm. A run is "
-    "linear if it loses a tenth or more of what is to be had in the second half."
-)
-CAPTION = "Left, mean regret over rounds; right, the share of runs that lose x or more."
 LINEAR = (
     "IMED-RL is made for processes in which every state is met again whatever is played. Here that is so, but hardly: "
     "a run in which the good end was not met early stays at the other one. A run loses a fifth if its regret is a "
@@ -246,11 +241,8 @@ def run(settings: Settings) -> dict[str, Result]:
     folder, results = begin_and_play("decision_processes", settings, cases(settings))
     print(f"{settings.runs:,} runs of {settings.horizon:,} rounds")
     tables = tabulate(results)
-    size = f"{settings.runs:,} runs of {settings.horizon:,} rounds, seed {settings.seed}."
-    captions = {file_name(name): (name, CAPTION) for name in results}
-    report = Report("Decision processes: what learners lose", f"{size} {HOW_TO_READ}", captions)
     words = f"{LINEAR}\n" * ("linear" in tables) + f"{describe()}."
-    finish(folder, tables, draw(results), words, report=report)
+    finish(folder, tables, draw(results), words)
     return results
 
 

@@ -5,9 +5,10 @@ states themselves) to 1/2 (nothing of them). The arms' chains are scenario 1's, 
 1 pays 1 and symbol 0 nothing, so that noise draws all means to 1/2, and symbols are no Markov chain any more. Then five
 arms that go round four states in order and show 1 only in the first two, the best of them always: their symbols are far
 from independent, but not those of two plays in a row, and the test cannot see it. Prints and writes (CSV) how often the
-test takes arms for Markovian at the end, and the regret of policies that take symbols for states and of the myopic rule
-that knows chains and errors; draws both against the error, and puts everything on one page (report.html). Ctrl-C keeps
-what is done, and the same command continues; runs may grow.
+test takes arms for Markovian at the end (of arms that were given up, after few plays), and the regret of policies that
+take symbols for states and of the myopic rule that knows chains and errors, which plays the best arm of scenario 1 in
+every round, as no other promises more after a start in state 0; draws both against the error. Ctrl-C keeps what is
+done, and the same command continues; runs may grow.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib.figure import Figure
 
 import jaxbandit
 from experiments.published.phases import RECORD, recorders
@@ -25,8 +25,7 @@ from jaxbandit.command_line.experiment import begin_and_play, finish
 from jaxbandit.command_line.options import Simulation, main
 from jaxbandit.environments import HiddenArms
 from jaxbandit.plotting import curve_style
-from jaxbandit.reports.page import Report
-from jaxbandit.reports.pictures import frameless, legend_below, panels
+from jaxbandit.reports.pictures import Pictures, frameless, legend_below, panels
 from jaxbandit.reports.tables import Row, Tables, final_table, in_short, of_all, write
 
 ERRORS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
@@ -39,15 +38,6 @@ LEARNERS: dict[str, Policy] = {
     "IMED-MC": jaxbandit.IMEDMC(),
 }
 CYCLES = "cycles of four states"
-
-INTRODUCTION = (
-    "The paper remarks that rewards may come from a chain that is not seen. A policy that takes the symbols for states "
-    "still has the right mean, but the symbols of an arm are no Markov chain, and TV-KL-UCB's test sees only how far "
-    "one symbol depends on the one before. A policy plays arms that it gave up too rarely to judge them: at the end, "
-    "the verdict on these is one of few plays. The myopic rule that knows chains and errors plays the best arm of "
-    "scenario 1 in every round, as no other promises more after a start in state 0. With an error of 1/2 all arms are "
-    "alike."
-)
 
 
 class Problem(NamedTuple):
@@ -71,11 +61,8 @@ def problems() -> dict[str, Problem]:
 
 def cases(settings: Simulation) -> dict[str, Any]:
     """A case for each problem; what is asked for is known at the end and in the middle."""
-    asked = {
-        "times": sorted({max(1, settings.horizon // 2), settings.horizon}),
-        **recorders({ADAPTIVE: LEARNERS[ADAPTIVE]}),
-        **settings.size(),
-    }
+    times = sorted({max(1, settings.horizon // 2), settings.horizon})
+    asked = settings.size() | recorders({ADAPTIVE: LEARNERS[ADAPTIVE]}) | {"times": times}
     return {
         name: {"scenarios": {name: arms}, "policies": LEARNERS | {KNOWING: HiddenMyopic.of(arms)}, **asked}
         for name, (_, _, arms) in problems().items()
@@ -175,54 +162,45 @@ def in_words(results: dict[str, Result]) -> list[str]:
     return sentences
 
 
-def draw(results: dict[str, Result], size: str) -> Figure:
+def draw(results: dict[str, Result], size: str) -> Pictures:
     """Verdicts, regret and the best arm's share of the plays against the error, a column for each kind of chains.
 
     With an error of 1/2 all arms are best, and there is nothing to be drawn but the verdict.
     """
-    every = problems()
-    columns = [chains for chains in dict.fromkeys(each.chains for each in every.values()) if chains != CYCLES]
+    columns = [chains for chains in dict.fromkeys(each.chains for each in problems().values()) if chains != CYCLES]
     figure, axes = panels(3, len(columns), (5.8 * len(columns), 11), sharex=True, sharey="row")
     for chains, (top, middle, below) in zip(columns, axes.T, strict=True):
-        here = {name: each for name, each in every.items() if each.chains == chains}
+        here = {name: each for name, each in problems().items() if each.chains == chains}
+        unlike = {name: each.error for name, each in here.items() if each.error != 0.5}
         errors = [each.error for each in here.values()]
         shares = np.array([markovian(results[name]) for name in here])  # [errors, K]
         best = int(next(iter(here.values())).arms.means().argmax())
-        for values, line, label in (
-            (shares[:, best], "o-", "best arm"),
-            (np.delete(shares, best, axis=1).mean(1), "o--", "mean of the others"),
-        ):
-            top.plot(errors, values, line, color="black", label=f"taken for Markovian: {label}")
+        top.plot(errors, shares[:, best], "o-", color="black", label="taken for Markovian: best arm")
+        others = np.delete(shares, best, axis=1).mean(1)
+        top.plot(errors, others, "o--", color="black", label="taken for Markovian: mean of the others")
         for number, label in enumerate([*LEARNERS, KNOWING]):
-            style = curve_style(number) | {"label": label}
-            unlike = [name for name, each in here.items() if each.error != 0.5]
-            ends = np.array([metrics.pseudo_regret(results[name], label)[0, 0, :, -1] for name in unlike])
-            plays = np.array([metrics.best_share(results[name], label)[0, 0, :, -1] for name in unlike])
-            for ax, values in ((middle, ends), (below, plays)):
-                s = metrics.summary(values)
-                ax.errorbar([here[name].error for name in unlike], s.mean, yerr=s.high - s.mean, capsize=3, **style)
-        top.set_title(chains, fontsize="medium")
-        below.set_xlabel("probability that a state shows the other's symbol")
+            for ax, measure in ((middle, metrics.pseudo_regret), (below, metrics.best_share)):
+                s = metrics.summary(np.array([measure(results[name], label)[0, 0, :, -1] for name in unlike]))
+                style = curve_style(number) | {"label": label, "capsize": 3}
+                ax.errorbar(list(unlike.values()), s.mean, yerr=s.high - s.mean, **style)
+        frameless(top, chains)
+        frameless(middle)
+        frameless(below, xlabel="probability that a state shows the other's symbol")
     for ax, name in zip(axes[:, 0], ("share of runs", "pseudo-regret", "best arm's share of the plays"), strict=True):
         ax.set_ylabel(name)
-    for ax in axes.flat:
-        frameless(ax)
     axes[1, 0].set_yscale("symlog", linthresh=10, linscale=0.3)
-    figure.suptitle(f"Means of {size}, 95 % intervals")
     axes[1, 0].set_ylim(bottom=0)
+    figure.suptitle(f"Means of {size}, 95 % intervals")
     legend_below(figure)
-    return figure
+    yield "hidden", figure
 
 
 def run(settings: Simulation) -> dict[str, Result]:
     """Play, print the tables and write the folder."""
     folder, results = begin_and_play("hidden", settings, cases(settings), grows=True)
-    size = f"{settings.runs:,} runs of {settings.horizon:,} rounds"
     write(of_all("case", {name: final_table(result) for name, result in results.items()}), folder / "final.csv")
-    captions = {"hidden": ("Verdict, regret and plays by error", "By the error with which states are shown.")}
-    report = Report("Hidden arms", f"{INTRODUCTION} Here: {size}, seed {settings.seed}.", captions)
-    pictures = [("hidden", draw(results, size))]
-    finish(folder, tabulate(results), pictures, "\n".join(in_words(results)), report=report)
+    pictures = draw(results, f"{settings.runs:,} runs of {settings.horizon:,} rounds")
+    finish(folder, tabulate(results), pictures, "\n".join(in_words(results)))
     return results
 
 

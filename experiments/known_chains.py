@@ -81,30 +81,27 @@ def policies(problem: Problem) -> dict[str, Any]:
     }
 
 
-def cases(settings: Settings) -> dict[str, Any]:
-    """A case for each problem, which records the rounds that its discount asks for."""
-
-    def case(problem: Problem) -> dict[str, Any]:
-        times = indices.rounds_to_record(problem.discount, settings.error)
-        size = {"key": settings.key(), "runs": settings.runs, "horizon": int(times[-1]), "times": times}
-        return {"scenarios": {problem.scenario: problem.arms}, "policies": policies(problem), **size}
-
-    return {name: case(problem) for name, problem in problems().items()} | {
-        name: case(problem) | again(problem) for name, problem in returning().items()
-    }
-
-
 def returning() -> dict[str, Problem]:
     """Those in which arms return to state 0, by the name of their case."""
     return {f"{name}, again": each for name, each in problems().items() if each[1] == "state 0" and each[2] in AGAIN}
 
 
-def again(problem: Problem) -> dict[str, Any]:
-    """What a case in which arms return has of its own."""
-    horizon = 10 * round(EPISODES / (1 - problem.discount) / 10)
-    arms = restarting(problem.arms, problem.discount)
-    times = [horizon // 10, horizon // 2, horizon]
-    return {"scenarios": {problem.scenario: arms}, "horizon": horizon, "times": times}
+def cases(settings: Settings) -> dict[str, Any]:
+    """A case for each problem, which records the rounds that its discount asks for, and those in which arms return."""
+
+    def case(problem: Problem, arms: Any, times: Any) -> dict[str, Any]:
+        size = {"key": settings.key(), "runs": settings.runs, "horizon": int(times[-1]), "times": times}
+        return {"scenarios": {problem.scenario: arms}, "policies": policies(problem), **size}
+
+    planned = {
+        name: case(each, each.arms, indices.rounds_to_record(each.discount, settings.error))
+        for name, each in problems().items()
+    }
+    for name, each in returning().items():
+        horizon = 10 * round(EPISODES / (1 - each.discount) / 10)
+        times = [horizon // 10, horizon // 2, horizon]
+        planned[name] = case(each, restarting(each.arms, each.discount), times)
+    return planned
 
 
 def optimum(problem: Problem) -> float:
@@ -151,17 +148,13 @@ def tabulate(results: dict[str, Result]) -> Tables:
         row |= {"optimum": f"{optimum(problem):,.3f}", ALONE: f"{missed_alone(problem):.2%}"}
         shares = missed(results[name], problem)
         rows.append(row | {label: in_short(values, ".2%") for label, values in shares.items()})
-    title = (
-        "Share of the optimum that is not collected, mean ± half of its 95 % interval, runs paired\n"
-        "(0 but for chance and the error of the sums for the rule that knows the chains, exact for the best arm alone)"
+    what, chance = "Share of the optimum that is not collected", "mean ± half of its 95 % interval, runs paired"
+    exact = (
+        "0 but for chance and the error of the sums for the rule that knows the chains, exact for the best arm alone"
     )
-    returns = "Share of the optimum that is not collected where arms return to state 0, about " + (
-        f"{EPISODES:,} times; mean ± half of its 95 % interval, runs paired"
-    )
-    return {
-        "missed": (title, rows),
-        "again": (returns, [row for name in returning() for row in rows_of(results, name)]),
-    }
+    returns = f"{what} where arms return to state 0, about {EPISODES:,} times; {chance}"
+    again = [row for name in returning() for row in rows_of(results, name)]
+    return {"missed": (f"{what}, {chance}\n({exact})", rows), "again": (returns, again)}
 
 
 def rows_of(results: dict[str, Result], name: str) -> list[Row]:
@@ -173,12 +166,12 @@ def rows_of(results: dict[str, Result], name: str) -> list[Row]:
     for label in result.labels:
         until = np.einsum("rtks,ks->rt", result.visits[label][0, 0], result.reward[0])
         collected[label] = np.stack([until[:, 0], until[:, 2] - until[:, 1]], axis=1)
-    rows: list[Row] = []
-    for part, part_name in enumerate(PARTS):
-        row: Row = {"scenario": problem.scenario, "discount": f"{problem.discount:g}", "rounds": part_name}
-        shares = shares_missed(best, collected)
-        rows.append(row | {label: in_short(values[:, part], ".2%") for label, values in shares.items()})
-    return rows
+    shares = shares_missed(best, collected)
+    return [
+        {"scenario": problem.scenario, "discount": f"{problem.discount:g}", "rounds": rounds}
+        | {label: in_short(values[:, part], ".2%") for label, values in shares.items()}
+        for part, rounds in enumerate(PARTS)
+    ]
 
 
 def in_words(results: dict[str, Result]) -> str:
@@ -202,17 +195,13 @@ def draw(results: dict[str, Result]) -> Pictures:
         rounds = [1 / (1 - problem.discount) for problem in here.values()]
         seen = [missed(results[name], problem) for name, problem in here.items()]
         for number, label in enumerate(seen[0]):
-            each = [metrics.summary(100 * shares[label]) for shares in seen]
-            means, halves = [s.mean for s in each], [s.high - s.mean for s in each]
-            style = curve_style(number) | {"capsize": 3, "label": label}
-            ax.errorbar(rounds, means, yerr=halves, **style)
+            s = metrics.summary(np.array([100 * shares[label] for shares in seen]))
+            ax.errorbar(rounds, s.mean, yerr=s.high - s.mean, **curve_style(number), capsize=3, label=label)
         alone = [100 * missed_alone(problem) for problem in here.values()]
         ax.plot(rounds, alone, color="black", linestyle=":", label=ALONE)
         frameless(ax, f"{scenario}, from {'state 0' if start == 'state 0' else 'settled states'}", xscale="log")
-    for ax in axes[-1]:
-        ax.set_xlabel("1 / (1 - discount), rounds")
-    for ax in axes[:, 0]:
-        ax.set_ylabel("% of the optimum missed")
+    figure.supxlabel("1 / (1 - discount), rounds", fontsize="medium")
+    figure.supylabel("% of the optimum missed", fontsize="medium")
     legend_below(figure)
     yield "known_chains", figure
 
