@@ -128,40 +128,6 @@ def tabulate(results: dict[str, Result]) -> Tables:
     }
 
 
-def least(results: dict[str, Result], chains: str) -> dict[str, list[str]]:
-    """By learner the errors with which it has the least regret, beyond chance, of these chains."""
-    errors: dict[str, list[str]] = {}
-    for name, problem in problems().items():
-        if problem.chains == chains:
-            ends = {label: metrics.pseudo_regret(results[name], label)[0, 0, :, -1] for label in LEARNERS}
-            first, second = sorted(ends, key=lambda label: float(ends[label].mean()))[:2]
-            if metrics.summary(ends[first] - ends[second]).high < 0:
-                errors.setdefault(first, []).append(f"{problem.error:g}")
-    return errors
-
-
-def in_words(results: dict[str, Result]) -> list[str]:
-    """From which error on the best arm is mostly taken for independent, who is best where, and the cycles."""
-    sentences = []
-    rows = verdict_rows(results)
-    for chains in dict.fromkeys(str(row["chains"]) for row in rows):
-        here = [row for row in rows if row["chains"] == chains]
-        if chains == CYCLES:
-            sentences.append(
-                f"The {chains}: the best arm, which shows 1 1 0 0 for ever, is taken for Markovian in "
-                f"{here[0]['best arm Markovian']:.1%} of the runs, the others in {here[0]['others Markovian']:.1%}."
-            )
-            continue
-        blind = [str(row["error"]) for row in here if float(row["best arm Markovian"]) < 0.5]
-        which = f"with errors {', '.join(blind)}" if blind else "with no error"
-        best = "; ".join(f"{label} with errors {', '.join(errors)}" for label, errors in least(results, chains).items())
-        sentences.append(
-            f"{chains}: in most runs the best arm is taken for independent {which}. "
-            f"The least regret of those that learn, beyond chance, has {best or 'nobody'}."
-        )
-    return sentences
-
-
 def draw(results: dict[str, Result], size: str) -> Pictures:
     """Verdicts, regret and the best arm's share of the plays against the error, a column for each kind of chains.
 
@@ -200,7 +166,7 @@ def run(settings: Simulation) -> dict[str, Result]:
     folder, results = begin_and_play("hidden", settings, cases(settings), grows=True)
     write(of_all("case", {name: final_table(result) for name, result in results.items()}), folder / "final.csv")
     pictures = draw(results, f"{settings.runs:,} runs of {settings.horizon:,} rounds")
-    finish(folder, tabulate(results), pictures, "\n".join(in_words(results)))
+    finish(folder, tabulate(results), pictures)
     return results
 
 

@@ -21,15 +21,15 @@ from typing import Any
 
 import jaxbandit
 from experiments.comparisons.growth import times
-from experiments.comparisons.weak_regret import BEST, best_rows, final_rows, overtakes, overtaking_rows, weak_regret
+from experiments.comparisons.weak_regret import BEST, best_rows, final_rows, overtaking_rows, weak_regret
 from experiments.published.scenarios import OTHERS, SCENARIOS, SLOWER
-from jaxbandit import Myopic, Policy, Result, WhittleBelief, atlas, metrics
+from jaxbandit import Myopic, Policy, Result, WhittleBelief, atlas
 from jaxbandit.command_line.experiment import begin_and_play, finish
 from jaxbandit.command_line.options import Simulation, main, simulation
 from jaxbandit.environments import RestlessArms
 from jaxbandit.plotting import curve_style
 from jaxbandit.reports.pictures import Pictures, band, frameless, legend_below, panels
-from jaxbandit.reports.tables import Tables, in_short, of_all
+from jaxbandit.reports.tables import Tables, of_all
 
 Settings = simulation(horizon=300_000)
 MADE_FOR_THEM: dict[str, Policy] = {"RCA": jaxbandit.RCA(), "DSEE": jaxbandit.DSEE()}
@@ -83,22 +83,6 @@ def tabulate(results: dict[str, Result]) -> Tables:
     }
 
 
-def in_words(name: str, result: Result) -> str:
-    """Of an environment: the best learner, those that know the chains, and whom RCA and DSEE beat."""
-    end, regret = best_rows(result, LEARNERS)[-1], weak_regret(result)
-    clear = "" if end["beyond chance"] == "yes" else "not "
-    gains = [label for label in LEARNERS if label in regret and metrics.summary(regret[label][:, -1]).high < 0]
-    words = [
-        f"{name}, after {end['rounds']} rounds: of the learners {end['least']} has the least weak regret, "
-        f"{end['weak regret']}, {clear}beyond chance less than {end['second']}",
-        "; ".join(f"{label}: {in_short(regret[label][:, -1])}" for label in KNOWING if label in regret),
-        f"Below zero, beyond chance, is that of {', '.join(gains) or 'none of them'}",
-    ]
-    for mine in MADE_FOR_THEM:
-        words.append(f"{mine} has, beyond chance, less than {', '.join(overtakes(result, mine, LEARNERS)) or 'none'}")
-    return ". ".join(words) + "."
-
-
 def _style(label: str) -> dict[str, Any]:
     """The colour and the line of a policy."""
     if label in KNOWING:
@@ -131,8 +115,7 @@ def run(settings: Simulation) -> dict[str, Result]:
     """Play, print the tables and write the folder."""
     folder, results = begin_and_play("restless", settings, cases(settings), grows=True)
     pictures = draw(results, f"{settings.runs:,} runs of {settings.horizon:,} rounds")
-    words = "\n".join(in_words(name, result) for name, result in results.items())
-    finish(folder, tabulate(results), pictures, words)
+    finish(folder, tabulate(results), pictures)
     return results
 
 

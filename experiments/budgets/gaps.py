@@ -12,20 +12,17 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.ticker import NullFormatter
 
 from experiments.budgets import problems
 from experiments.budgets.problems import Limit, limit_of
 from jaxbandit import Result, metrics
 from jaxbandit.plotting import curve_style
-from jaxbandit.reports.pictures import frameless, panels
+from jaxbandit.reports.pictures import frameless, legend_below, panels
 from jaxbandit.reports.tables import Row, in_short
 
 RESAMPLES = 2000
 NOTHING = 1e-3  # of the bound: a gap that counts as none in the limit
 Played = Mapping[tuple[str, int], Result]  # by problem and number of arms
-COLUMNS = 4
 LEARNERS = (problems.POSTERIOR, problems.OPTIMIST, problems.BOLDER)
 ORDER = (*problems.KNOWING, *LEARNERS, problems.LAST_SEEN, *problems.STEERING)  # of colours
 WIDE = {problems.WHITTLE: 4.0, problems.PRIORITY: 2.4}  # lines, as those of several rules often are one
@@ -186,23 +183,16 @@ def over_arms(played: Played, unseen: Played, steered: Played) -> Figure:
     figure, axes = _grid(len(names))
     for ax, name in zip(axes, names):
         numbers = np.array([number for each, number in played if each == name])
-        parts = dict.fromkeys(problems.KNOWING, played) | {problems.LAST_SEEN: unseen}
+        parts = dict.fromkeys(problems.KNOWING, played)
+        parts |= {problems.LAST_SEEN: unseen} if name in problems.UNSEEN else {}
         parts |= dict.fromkeys(steered[name, numbers[0]].labels if steered else (), steered)
         for place, (label, part) in enumerate(parts.items()):
-            if part is unseen and name not in problems.UNSEEN:
-                continue
             _draw(ax, numbers * 1.03**place, [late(part[name, n], label, name, n) for n in numbers], label)
-            if part is played:
-                limit = limit_of(name, label)
-                if not limit.tied and _stays(limit, problems.bound(name, numbers[-1])):
-                    ax.axhline(limit.gap, color=_style(label)["color"], linestyle=":", linewidth=1)
-        _finish(ax, name, "arms K", numbers)
-        if len(numbers) > 1:  # a line from the upper end of the picture, whose limits stay
-            ends, (low, high) = np.array(ax.get_xlim()), ax.get_ylim()
-            fall, of_line = high / 2 * np.sqrt(ends[0] / ends), {"color": "grey", "linestyle": "--", "linewidth": 0.8}
-            ax.plot(ends, fall, label="as 1 / sqrt(K)", **of_line)
-            ax.set(xlim=ends, ylim=(low, high))
-    _legend(figure, axes[len(names) :], {"limit for many arms": Line2D([], [], color="black", linestyle=":")})
+            limit = limit_of(name, label) if part is played else None
+            if limit and not limit.tied and _stays(limit, problems.bound(name, numbers[-1])):
+                ax.axhline(limit.gap, color=_style(label)["color"], linestyle=":", linewidth=1)
+        frameless(ax, name, xlabel="arms K", xlim=(0.8 * numbers.min(), 1.25 * numbers.max()))
+    legend_below(figure)
     return figure
 
 
@@ -213,16 +203,21 @@ def over_rounds(played: Played) -> Figure:
         middle = np.sqrt(result.times[1:] * result.times[:-1])
         for label in result.labels:
             _draw(ax, middle, gaps(result, label, name, number).T, label)
-        _finish(ax, f"{name}, {number} arms", "round t", middle)
-    _legend(figure, axes[len(played) :], {})
+        frameless(ax, f"{name}, {number} arms", xlabel="round t", xlim=(0.8 * middle[0], 1.25 * middle[-1]))
+    legend_below(figure)
     return figure
 
 
 def _grid(used: int) -> tuple[Figure, list[Axes]]:
-    """So many panels, and a place for the legend."""
-    columns = min(used + 1, COLUMNS)
-    rows = -(-(used + 1) // columns)
-    figure, axes = panels(rows, columns, (4.1 * columns, 3.7 * rows), squeeze=False)
+    """So many panels with two logarithmic axes."""
+    columns = min(used, 4)
+    rows = -(-used // columns)
+    figure, axes = panels(rows, columns, (4.1 * columns, 3.7 * rows + 0.6), squeeze=False)
+    for ax in axes.flat[:used]:
+        ax.set(xscale="log", yscale="log")
+    for spare in axes.flat[used:]:
+        spare.remove()
+    figure.supylabel("gap to the bound, per arm and round", fontsize="medium")
     return figure, list(axes.flat)
 
 
@@ -231,29 +226,7 @@ def _style(label: str) -> dict[str, Any]:
 
 
 def _draw(ax: Axes, x: np.ndarray, values: Sequence[np.ndarray] | np.ndarray, label: str) -> None:
-    """A line through the gaps whose interval lies above 0; for the others a triangle at its upper end."""
-    style, summaries = _style(label), [metrics.summary(each) for each in values]
+    """A line through the mean gaps and their intervals, as far as both are positive."""
+    summaries = [metrics.summary(each) for each in values]
     mean, low, high = (np.array(ends) for ends in zip(*((s.mean, s.low, s.high) for s in summaries)))
-    clear = low > 0
-    ax.plot(np.where(clear, x, np.nan), np.where(clear, mean, np.nan), label=label, **style)
-    ax.vlines(x[clear], low[clear], high[clear], color=style["color"], linewidth=1.2)
-    rest = ~clear & (high > 0)
-    ax.plot(x[rest], high[rest], "v", color=style["color"], markersize=4, markerfacecolor="white")
-
-
-def _finish(ax: Axes, title: str, below: str, x: np.ndarray) -> None:
-    frameless(ax, title, xscale="log", yscale="log", xlabel=below)
-    ax.set_ylim(10 ** np.floor(np.log10(ax.get_ylim()[0])), None)  # a power of ten, which has a number at the axis
-    ax.set_xlim(0.8 * x.min(), 1.25 * x.max())
-    ax.yaxis.set_minor_formatter(NullFormatter())
-
-
-def _legend(figure: Figure, places: list[Axes], handles: dict[str, Any]) -> None:
-    """The legend in the first of the places that are left, with what the triangles are."""
-    drawn = {label: handle for ax in figure.axes for handle, label in zip(*ax.get_legend_handles_labels())}
-    triangle = Line2D([], [], color="grey", marker="v", markerfacecolor="white", linestyle="")
-    entries = drawn | handles | {"interval contains 0: its upper end": triangle}
-    for spare in places:
-        spare.axis("off")
-    places[0].legend(entries.values(), entries.keys(), loc="center", frameon=False)
-    figure.supylabel("gap to the bound, per arm and round", fontsize="medium")
+    ax.errorbar(x, mean, [mean - low, high - mean], label=label, **_style(label))
