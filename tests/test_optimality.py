@@ -43,9 +43,9 @@ def test_rows_of_the_checks_hold():
     assert [row for row in rows if row["holds"] != "yes"] == []
 
 
-def test_line_of_types_obeys_the_conditions_of_a_maximum(states=3):
+def test_line_of_types_obeys_the_conditions_of_a_maximum():
     """Likelihood grows along the line as the range of relative values does, by numerical derivatives; flows balance."""
-    generator = np.random.default_rng(states)
+    states, generator = 3, np.random.default_rng(3)
     chain, reward = generator.dirichlet(np.full(states, 2.0), states), generator.random(states)
     begin, along = lemmas.line_of_types(chain, reward)
     flow = begin + 0.5 * along
