@@ -17,12 +17,13 @@ from typing import Any
 import numpy as np
 
 import jaxbandit
+from experiments.comparisons.curves import curves
 from experiments.comparisons.two_states import playing_two_states
-from jaxbandit import Policy, Result, metrics, plotting
+from jaxbandit import Policy, Result, metrics
 from jaxbandit.bounds import bayes_optimum
 from jaxbandit.command_line.experiment import begin_and_play, finish
 from jaxbandit.command_line.options import Simulation, main, option
-from jaxbandit.reports.pictures import Pictures, frameless, legend_below, panels
+from jaxbandit.reports.pictures import Pictures
 from jaxbandit.reports.tables import Row, Tables
 from jaxbandit.stress import PriorSpace
 
@@ -93,25 +94,16 @@ def rows_of(result: Result, least: np.ndarray) -> list[Row]:
 
 def draw(results: dict[str, Result], least: dict[str, np.ndarray]) -> Pictures:
     """Multiples of the least regret against the horizon, a panel for each prior."""
-    figure, axes = panels(2, 2, (11, 9), sharey=True)
-    for ax, (name, result) in zip(axes.flat, results.items()):
-        for number, label in enumerate(label for label in DRAWN if label in result.labels):
-            seen = multiples(result, label, least[name])
-            error = [seen.mean - seen.low, seen.high - seen.mean]
-            ax.errorbar(result.times, seen.mean, error, **plotting.curve_style(number), label=label)
-        ax.axhline(1, color="black", linewidth=1.2, label="the least")
-        frameless(ax, name, xscale="log", yscale="log", xlabel="rounds", ylabel="Bayes regret / the least")
-        ax.set_xticks(result.times, [str(n) for n in result.times])
-        limits = ax.get_ylim()
-        ax.set_yticks([1, 1.5, 2, 3, 5], ["1", "1.5", "2", "3", "5"])
-        ax.set_ylim(limits)
-        ax.minorticks_off()
+    lines = {
+        name: {
+            label: (result.times, multiples(result, label, least[name])) for label in DRAWN if label in result.labels
+        }
+        for name, result in results.items()
+    }
     first = next(iter(results.values()))
-    figure.suptitle(
-        f"{len(first.scenarios):,} pairs of arms from each prior, {first.runs} runs of each; 95 % intervals"
-    )
-    legend_below(figure)
-    yield "bayes", figure
+    title = f"{len(first.scenarios):,} pairs of arms from each prior, {first.runs} runs of each; 95 % intervals"
+    scales = {"xscale": "log", "yscale": "log", "xlabel": "rounds"}
+    yield "bayes", curves(lines, 2, "Bayes regret / the least", title, **scales)
 
 
 def run(settings: Settings) -> dict[str, Result]:

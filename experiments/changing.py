@@ -24,12 +24,13 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 
 import jaxbandit
+from experiments.comparisons.curves import curves
 from experiments.comparisons.growth import slope
 from jaxbandit import KLUCB, TVKLUCB, Policy, Result, SlidingWindowUCB, atlas, metrics, plotting, stress
 from jaxbandit.command_line.experiment import begin_and_play, finish
 from jaxbandit.command_line.options import Simulation, main, option
 from jaxbandit.environments import lower_bound_instance, sinusoid
-from jaxbandit.reports.pictures import Pictures, band, frameless, legend_below, panels
+from jaxbandit.reports.pictures import Pictures, frameless, panels
 from jaxbandit.reports.tables import Row, in_short
 
 # growth
@@ -179,20 +180,16 @@ def exponents(results: dict[str, Result], longest: int) -> list[Row]:
 
 def draw_growth(results: dict[str, Result], longest: int) -> Pictures:
     """Mean dynamic regret against the number of rounds, a panel for each instance and budget, beside a slope of 2/3."""
-    figure, axes = panels(len(INSTANCES), len(BUDGETS), (12, 7), sharex=True, sharey="row")
-    rounds = np.array(horizons(longest))
-    for ax, (name, budget) in zip(axes.flat, itertools.product(INSTANCES, BUDGETS), strict=True):
+    rounds, lines = np.array(horizons(longest)), {}
+    for name, budget in itertools.product(INSTANCES, BUDGETS):
         of_rounds = [results[growth_name(name, n, budget)] for n in rounds]
-        for number, label in enumerate(of_rounds[0].labels):
-            finals = np.stack([final(result, label) for result in of_rounds], axis=1)
-            band(ax, rounds, finals, label=label, **plotting.curve_style(number))
-        first = final(of_rounds[0], "Rexp3").mean()
-        ax.plot(rounds, first * (rounds / rounds[0]) ** (2 / 3), color="black", linestyle="--", label="slope 2/3")
-        frameless(ax, f"{name}, variation budget {budget:g}", xscale="log", yscale="log")
-    figure.supxlabel("rounds of the game", fontsize="medium")
-    figure.supylabel("mean dynamic regret at the end", fontsize="medium")
-    legend_below(figure)
-    yield "growth", figure
+        drawn: dict[str, Any] = {
+            label: (rounds, [final(result, label) for result in of_rounds]) for label in of_rounds[0].labels
+        }
+        drawn["slope 2/3"] = rounds, final(of_rounds[0], "Rexp3").mean() * (rounds / rounds[0]) ** (2 / 3)
+        lines[f"{name}, variation budget {budget:g}"] = drawn
+    scales = {"xscale": "log", "yscale": "log", "xlabel": "rounds of the game"}
+    yield "growth", curves(lines, len(BUDGETS), "mean dynamic regret at the end", **scales)
 
 
 def told_the_breaks(breaks: Sequence[int]) -> Policy:
@@ -288,16 +285,12 @@ def changes_table(surveys: dict[int, stress.Survey]) -> list[Row]:
 
 def draw_changes(surveys: dict[int, stress.Survey]) -> Pictures:
     """Mean regret against the number of changes."""
-    figure, ax = panels(1, 1, (9, 5))
-    for number, label in enumerate(next(iter(surveys.values())).regrets):
-        means = [survey.mean(label).mean for survey in surveys.values()]
-        ax.plot(list(surveys), means, **plotting.curve_style(number), label=label)
-    ax.set(xscale="log", yscale="log", xlabel="changes in the game", ylabel="mean dynamic regret over random arms")
-    ax.set_xticks(list(surveys), map(str, surveys))
-    ax.minorticks_off()
-    frameless(ax)
-    ax.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
-    yield "changes", figure
+    lines = {
+        label: (list(surveys), tuple(np.array([survey.mean(label) for survey in surveys.values()]).T))
+        for label in next(iter(surveys.values())).regrets
+    }
+    scales = {"xscale": "log", "yscale": "log", "xlabel": "changes in the game"}
+    yield "changes", curves({"": lines}, 1, "mean dynamic regret over random arms", **scales)
 
 
 def of_chains(horizon: int, changes: float) -> dict[str, Policy]:

@@ -3,9 +3,9 @@
 Plays RiverSwim in the numbers of several papers, a process whose states are all met again, a random one and episodes of
 20 rounds, with optimistic policies, posterior sampling, IMED-RL and a player who knows the process. Prints and writes
 (CSV) final regret, its tail, how it grows, and in which order the policies stand; how often IMED-RL fails where states
-are hardly ever met again; and what plain loops of the same policies lose. Draws a picture of each process. About five
-minutes on two cores; --processes plays single ones, also the large 'RiverSwim 25' and 'four rooms'. Ctrl-C keeps what
-is done, and the same command continues.
+are hardly ever met again; and what plain loops of the same policies lose. Draws regret over rounds. About five minutes
+on two cores; --processes plays single ones, also the large 'RiverSwim 25' and 'four rooms'. Ctrl-C keeps what is done,
+and the same command continues.
 
 Regret is the best gain times the rounds, minus what was collected; in episodes, what the best policy collects from
 where they begin, minus what was collected. 'Beyond known' is what a run loses beyond the player who knows the process
@@ -24,17 +24,16 @@ from typing import Any
 
 import jax
 import numpy as np
-from matplotlib.figure import Figure
 from scipy.stats import binomtest
 
 import jaxbandit
+from experiments.comparisons.curves import curves
 from experiments.comparisons.growth import decades, linear_runs, slope, times
 from jaxbandit import Policy, Result, atlas, metrics
 from jaxbandit.command_line.experiment import begin_and_play, finish
 from jaxbandit.command_line.options import Simulation, file_name, main, names_in, option
 from jaxbandit.environments import DecisionProcess, random_decision_process, riverswim
-from jaxbandit.plotting import curve_style
-from jaxbandit.reports.pictures import Pictures, band, frameless, legend_below, panels
+from jaxbandit.reports.pictures import Pictures
 from jaxbandit.reports.tables import Row, Tables, in_short, moments
 from jaxbandit.timing.machine import describe
 
@@ -213,27 +212,13 @@ def share_of(true: np.ndarray) -> str:
 
 
 def draw(results: dict[str, Result]) -> Pictures:
-    """Regret over rounds and over runs, a picture for each process."""
-    for name, result in results.items():
-        yield file_name(name), picture(result)
-
-
-def picture(result: Result) -> Figure:
-    """What is lost beyond the player who knows the process: its mean over rounds, and the share of runs that lose x."""
-    figure, (ax, tail) = panels(1, 2, (13, 5))
-    for number, label in enumerate(label for label in result.labels if label != KNOWN):
-        lost, style = beyond_known(result, label), curve_style(number)
-        band(ax, result.times, lost, label=label, **style | {"markevery": (0.02 * number % 0.12, 0.12)})
-        final = np.sort(np.maximum(lost[:, -1], LEAST))
-        style["markevery"] = (number % 5 / 25, 0.2)
-        tail.step(final, 1 - np.arange(len(final)) / len(final), where="pre", **style)
-    frameless(ax, xscale="log", yscale="log", xlabel="round t", ylabel="mean regret beyond the player who knows")
-    ax.set(ylim=(LEAST, None), xlim=(1, None))
-    tail.set_xlabel(f"regret x beyond the player who knows, after {result.times[-1]:,} rounds")
-    frameless(tail, xscale="log", ylim=(0, 1.03), xlim=(LEAST, None), ylabel="share of runs that lose x or more")
-    figure.suptitle(f"{result.scenarios[0]}: mean of {result.runs:,} runs with its 95 % interval, and the runs")
-    legend_below(figure)
-    return figure
+    """Regret beyond the player who knows the process, a panel for each process."""
+    lines = {
+        name: {label: (result.times, beyond_known(result, label).T) for label in result.labels if label != KNOWN}
+        for name, result in results.items()
+    }
+    axes = {"xscale": "log", "yscale": "log", "xlabel": "round t", "ylim": (LEAST, None)}
+    yield "regret", curves(lines, 4, "mean regret beyond the player who knows", **axes)
 
 
 def run(settings: Settings) -> dict[str, Result]:

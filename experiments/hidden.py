@@ -18,14 +18,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import jaxbandit
+from experiments.comparisons.curves import Curves, curves
 from experiments.published.phases import RECORD, recorders
 from experiments.published.scenarios import SLOWER
 from jaxbandit import HiddenMyopic, Policy, Result, atlas, divergences, metrics
 from jaxbandit.command_line.experiment import begin_and_play, finish
 from jaxbandit.command_line.options import Simulation, main
 from jaxbandit.environments import HiddenArms
-from jaxbandit.plotting import curve_style
-from jaxbandit.reports.pictures import Pictures, frameless, legend_below, panels
+from jaxbandit.reports.pictures import Pictures
 from jaxbandit.reports.tables import Row, Tables, final_table, in_short, of_all, write
 
 ERRORS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
@@ -133,32 +133,26 @@ def draw(results: dict[str, Result], size: str) -> Pictures:
 
     With an error of 1/2 all arms are best, and there is nothing to be drawn but the verdict.
     """
-    columns = [chains for chains in dict.fromkeys(each.chains for each in problems().values()) if chains != CYCLES]
-    figure, axes = panels(3, len(columns), (5.8 * len(columns), 11), sharex=True, sharey="row")
-    for chains, (top, middle, below) in zip(columns, axes.T, strict=True):
+    kinds = [chains for chains in dict.fromkeys(each.chains for each in problems().values()) if chains != CYCLES]
+    judged: dict[str, Curves] = {}
+    played: dict[str, Curves] = {}
+    for chains in kinds:
         here = {name: each for name, each in problems().items() if each.chains == chains}
-        unlike = {name: each.error for name, each in here.items() if each.error != 0.5}
-        errors = [each.error for each in here.values()]
-        shares = np.array([markovian(results[name]) for name in here])  # [errors, K]
-        best = int(next(iter(here.values())).arms.means().argmax())
-        top.plot(errors, shares[:, best], "o-", color="black", label="taken for Markovian: best arm")
-        others = np.delete(shares, best, axis=1).mean(1)
-        top.plot(errors, others, "o--", color="black", label="taken for Markovian: mean of the others")
-        for number, label in enumerate([*LEARNERS, KNOWING]):
-            for ax, measure in ((middle, metrics.pseudo_regret), (below, metrics.best_share)):
-                s = metrics.summary(np.array([measure(results[name], label)[0, 0, :, -1] for name in unlike]))
-                style = curve_style(number) | {"label": label, "capsize": 3}
-                ax.errorbar(list(unlike.values()), s.mean, yerr=s.high - s.mean, **style)
-        frameless(top, chains)
-        frameless(middle)
-        frameless(below, xlabel="probability that a state shows the other's symbol")
-    for ax, name in zip(axes[:, 0], ("share of runs", "pseudo-regret", "best arm's share of the plays"), strict=True):
-        ax.set_ylabel(name)
-    axes[1, 0].set_yscale("symlog", linthresh=10, linscale=0.3)
-    axes[1, 0].set_ylim(bottom=0)
-    figure.suptitle(f"Means of {size}, 95 % intervals")
-    legend_below(figure)
-    yield "hidden", figure
+        errors, best = [each.error for each in here.values()], int(next(iter(here.values())).arms.means().argmax())
+        said = np.array([results[name].recorded[RECORD][ADAPTIVE][0, 0, :, -1] for name in here])  # [errors, run, K]
+        judged[f"{chains}: arms taken for Markovian"] = {
+            "best arm": (errors, said[..., best]),
+            "mean of the others": (errors, np.delete(said, best, axis=-1).mean(-1)),
+        }
+    for what, measure in (("pseudo-regret", metrics.pseudo_regret), ("best arm's share", metrics.best_share)):
+        for chains in kinds:
+            here = {name: each.error for name, each in problems().items() if each[:1] == (chains,) and each.error < 0.5}
+            played[f"{chains}: {what}"] = {
+                label: (list(here.values()), [measure(results[name], label)[0, 0, :, -1] for name in here])
+                for label in (*LEARNERS, KNOWING)
+            }
+    below = {"xlabel": "probability that a state shows the other's symbol"}
+    yield "hidden", curves(judged | played, len(kinds), "", f"Means of {size}, 95 % intervals", **below)
 
 
 def run(settings: Simulation) -> dict[str, Result]:

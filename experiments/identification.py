@@ -341,6 +341,7 @@ def run(settings: Settings) -> dict[str, Result]:
         finish(folder, {"errors": (title, rows)}, words=errors_verdict(rows, settings.horizon))
     elif settings.sticky:
         rows = [row for label, result in results.items() for row in sticky_rows(label, result)]
+        print(f"{settings.runs:,} runs of at most {settings.horizon:,} rounds")
         title = f"Wrong answers where {ACCEPTED:g} are accepted, and stopping times"
         finish(folder, {"sticky": (title, rows)}, draw_sticky(results))
     else:

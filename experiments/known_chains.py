@@ -21,13 +21,13 @@ import jax
 import numpy as np
 
 import jaxbandit
+from experiments.comparisons.curves import Curves, curves
 from experiments.published.scenarios import SCENARIOS, environment
 from jaxbandit import Gittins, MarkovArms, PlugInGittins, PosteriorGittins, Result, indices, metrics
 from jaxbandit.command_line.experiment import begin_and_play, finish
 from jaxbandit.command_line.options import Quick, Simulation, main, option
 from jaxbandit.environments import restarting
-from jaxbandit.plotting import curve_style
-from jaxbandit.reports.pictures import Pictures, frameless, legend_below, panels
+from jaxbandit.reports.pictures import Pictures
 from jaxbandit.reports.tables import Row, Tables, in_short
 
 DISCOUNTS = (0.9, 0.99, 0.999)
@@ -189,21 +189,16 @@ def in_words(results: dict[str, Result]) -> str:
 
 def draw(results: dict[str, Result]) -> Pictures:
     """The share missed against the discount; a column for each scenario, a row for each start."""
-    figure, axes = panels(len(STARTS), len(SCENARIOS), (17, 8.5), sharex=True)
-    for (start, scenario), ax in zip(itertools.product(STARTS, SCENARIOS), axes.flat, strict=True):
+    lines: dict[str, Curves] = {}
+    for start, scenario in itertools.product(STARTS, SCENARIOS):
         here = {name: problem for name, problem in problems().items() if problem[:2] == (scenario, start)}
         rounds = [1 / (1 - problem.discount) for problem in here.values()]
         seen = [missed(results[name], problem) for name, problem in here.items()]
-        for number, label in enumerate(seen[0]):
-            s = metrics.summary(np.array([100 * shares[label] for shares in seen]))
-            ax.errorbar(rounds, s.mean, yerr=s.high - s.mean, **curve_style(number), capsize=3, label=label)
-        alone = [100 * missed_alone(problem) for problem in here.values()]
-        ax.plot(rounds, alone, color="black", linestyle=":", label=ALONE)
-        frameless(ax, f"{scenario}, from {'state 0' if start == 'state 0' else 'settled states'}", xscale="log")
-    figure.supxlabel("1 / (1 - discount), rounds", fontsize="medium")
-    figure.supylabel("% of the optimum missed", fontsize="medium")
-    legend_below(figure)
-    yield "known_chains", figure
+        drawn: dict[str, Any] = {label: (rounds, [100 * shares[label] for shares in seen]) for label in seen[0]}
+        drawn[ALONE] = rounds, [100 * missed_alone(problem) for problem in here.values()]
+        lines[f"{scenario}, from {'state 0' if start == 'state 0' else 'settled states'}"] = drawn
+    axes = {"xscale": "log", "xlabel": "1 / (1 - discount), rounds"}
+    yield "known_chains", curves(lines, len(SCENARIOS), "% of the optimum missed", **axes)
 
 
 def run(settings: Settings) -> dict[str, Result]:

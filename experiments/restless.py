@@ -20,6 +20,7 @@ from __future__ import annotations
 from typing import Any
 
 import jaxbandit
+from experiments.comparisons.curves import curves
 from experiments.comparisons.growth import times
 from experiments.comparisons.weak_regret import BEST, best_rows, final_rows, overtaking_rows, weak_regret
 from experiments.published.scenarios import OTHERS, SCENARIOS, SLOWER
@@ -27,8 +28,7 @@ from jaxbandit import Myopic, Policy, Result, WhittleBelief, atlas
 from jaxbandit.command_line.experiment import begin_and_play, finish
 from jaxbandit.command_line.options import Simulation, main, simulation
 from jaxbandit.environments import RestlessArms
-from jaxbandit.plotting import curve_style
-from jaxbandit.reports.pictures import Pictures, band, frameless, legend_below, panels
+from jaxbandit.reports.pictures import Pictures
 from jaxbandit.reports.tables import Tables, of_all
 
 Settings = simulation(horizon=300_000)
@@ -41,11 +41,7 @@ LEARNERS: dict[str, Policy] = {
     **MADE_FOR_THEM,
 }
 DISCOUNT = 0.99  # of Whittle's index; about the next 100 rounds count
-KNOWING: dict[str, dict[str, Any]] = {  # and their lines
-    "Myopic, chains known": {"color": "black", "linewidth": 1.0},
-    "Whittle, chains known": {"color": "limegreen", "linestyle": ":", "linewidth": 2.4},
-}
-TICKS = [-100_000, -10_000, -1_000, 0, 1_000, 10_000, 100_000]
+KNOWING = ("Myopic, chains known", "Whittle, chains known")
 
 
 def environments() -> dict[str, RestlessArms]:
@@ -83,31 +79,16 @@ def tabulate(results: dict[str, Result]) -> Tables:
     }
 
 
-def _style(label: str) -> dict[str, Any]:
-    """The colour and the line of a policy."""
-    if label in KNOWING:
-        return KNOWING[label]
-    wide = 2.4 if label in MADE_FOR_THEM else 1.3
-    return curve_style(list(LEARNERS).index(label)) | {"linewidth": wide, "markevery": 0.12}
-
-
 def draw(results: dict[str, Result], size: str) -> Pictures:
     """Mean weak regret against time, a panel for each environment."""
-    figure, axes = panels(2, 3, (16, 9.5), sharex=True, sharey=True)
-    for spare in axes.flat[len(results) :]:
-        spare.remove()
-    for ax, (name, result) in zip(axes.flat, results.items()):
-        for label, values in weak_regret(result).items():
-            band(ax, result.times, values, label=label, **_style(label))
-        ax.axhline(0, color="grey", linewidth=0.8)
+    lines = {
+        name: {label: (result.times, values.T) for label, values in weak_regret(result).items()}
+        for name, result in results.items()
+    }
+    title = f"Weak regret: mean of {size}, with its 95 % interval"
+    figure = curves(lines, 3, "weak regret", title, xscale="log", xlabel="round t")
+    for ax in figure.axes:
         ax.set_yscale("symlog", linthresh=100, linscale=0.5)  # linear up to there, as weak regret may be negative
-        ax.set_yticks(TICKS, [f"{tick:,}" for tick in TICKS])
-        frameless(ax, name, xscale="log", xlim=(10, result.times[-1]), xlabel="round t")
-        ax.minorticks_off()
-        ax.tick_params(labelbottom=True)
-    figure.supylabel("weak regret", fontsize="medium")
-    figure.suptitle(f"Weak regret: mean of {size}, with its 95 % interval")
-    legend_below(figure)
     yield "restless", figure
 
 

@@ -1,31 +1,22 @@
-"""How far policies stay behind the relaxation's bound, per arm and round, and how that falls with more arms.
-
-Pictures have two logarithmic axes.
-"""
+"""How far policies stay behind the relaxation's bound, per arm and round, and how that falls with more arms."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.budgets import problems
 from experiments.budgets.problems import Limit, limit_of
+from experiments.comparisons.curves import Curves, curves
 from jaxbandit import Result, metrics
-from jaxbandit.plotting import curve_style
-from jaxbandit.reports.pictures import frameless, legend_below, panels
 from jaxbandit.reports.tables import Row, in_short
 
 RESAMPLES = 2000
 NOTHING = 1e-3  # of the bound: a gap that counts as none in the limit
 Played = Mapping[tuple[str, int], Result]  # by problem and number of arms
-LEARNERS = (problems.POSTERIOR, problems.OPTIMIST, problems.BOLDER)
-ORDER = (*problems.KNOWING, *LEARNERS, problems.LAST_SEEN, *problems.STEERING)  # of colours
-WIDE = {problems.WHITTLE: 4.0, problems.PRIORITY: 2.4}  # lines, as those of several rules often are one
 
 
 def gaps(result: Result, label: str, name: str, number: int) -> np.ndarray:
@@ -174,59 +165,29 @@ def learned_rows(played: Played) -> list[Row]:
 
 
 def over_arms(played: Played, unseen: Played, steered: Played) -> Figure:
-    """The gap against the number of arms, a panel for each problem; a dotted line is its limit for many arms.
+    """The gap against the number of arms, a panel for each problem, on two logarithmic axes.
 
-    Of those who see only the arms that they play (`unseen`), Whittle's rule stands beside those who see all. Those who
-    steer the shares of arms have dashed lines.
+    Of those who see only the arms that they play (`unseen`), Whittle's rule stands beside those who see all.
     """
-    names = list(dict.fromkeys(name for name, _ in played))
-    figure, axes = _grid(len(names))
-    for ax, name in zip(axes, names):
-        numbers = np.array([number for each, number in played if each == name])
+    lines: dict[str, Curves] = {}
+    for name in dict.fromkeys(name for name, _ in played):
+        numbers = [number for each, number in played if each == name]
         parts = dict.fromkeys(problems.KNOWING, played)
         parts |= {problems.LAST_SEEN: unseen} if name in problems.UNSEEN else {}
         parts |= dict.fromkeys(steered[name, numbers[0]].labels if steered else (), steered)
-        for place, (label, part) in enumerate(parts.items()):
-            _draw(ax, numbers * 1.03**place, [late(part[name, n], label, name, n) for n in numbers], label)
-            limit = limit_of(name, label) if part is played else None
-            if limit and not limit.tied and _stays(limit, problems.bound(name, numbers[-1])):
-                ax.axhline(limit.gap, color=_style(label)["color"], linestyle=":", linewidth=1)
-        frameless(ax, name, xlabel="arms K", xlim=(0.8 * numbers.min(), 1.25 * numbers.max()))
-    legend_below(figure)
-    return figure
+        lines[name] = {
+            label: (numbers, [late(part[name, n], label, name, n) for n in numbers]) for label, part in parts.items()
+        }
+    return curves(lines, 4, "gap to the bound, per arm and round", xscale="log", yscale="log", xlabel="arms K")
 
 
 def over_rounds(played: Played) -> Figure:
     """The gap of those that learn in each stretch of rounds, a panel for each problem."""
-    figure, axes = _grid(len(played))
-    for ax, ((name, number), result) in zip(axes, played.items()):
-        middle = np.sqrt(result.times[1:] * result.times[:-1])
-        for label in result.labels:
-            _draw(ax, middle, gaps(result, label, name, number).T, label)
-        frameless(ax, f"{name}, {number} arms", xlabel="round t", xlim=(0.8 * middle[0], 1.25 * middle[-1]))
-    legend_below(figure)
-    return figure
-
-
-def _grid(used: int) -> tuple[Figure, list[Axes]]:
-    """So many panels with two logarithmic axes."""
-    columns = min(used, 4)
-    rows = -(-used // columns)
-    figure, axes = panels(rows, columns, (4.1 * columns, 3.7 * rows + 0.6), squeeze=False)
-    for ax in axes.flat[:used]:
-        ax.set(xscale="log", yscale="log")
-    for spare in axes.flat[used:]:
-        spare.remove()
-    figure.supylabel("gap to the bound, per arm and round", fontsize="medium")
-    return figure, list(axes.flat)
-
-
-def _style(label: str) -> dict[str, Any]:
-    return curve_style(ORDER.index(label)) | {"markevery": None, "linewidth": WIDE.get(label, 1.2)}
-
-
-def _draw(ax: Axes, x: np.ndarray, values: Sequence[np.ndarray] | np.ndarray, label: str) -> None:
-    """A line through the mean gaps and their intervals, as far as both are positive."""
-    summaries = [metrics.summary(each) for each in values]
-    mean, low, high = (np.array(ends) for ends in zip(*((s.mean, s.low, s.high) for s in summaries)))
-    ax.errorbar(x, mean, [mean - low, high - mean], label=label, **_style(label))
+    lines = {
+        f"{name}, {number} arms": {
+            label: (np.sqrt(result.times[1:] * result.times[:-1]), gaps(result, label, name, number).T)
+            for label in result.labels
+        }
+        for (name, number), result in played.items()
+    }
+    return curves(lines, 4, "gap to the bound, per arm and round", xscale="log", yscale="log", xlabel="round t")
