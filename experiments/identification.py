@@ -18,11 +18,13 @@ something else, and nothing besides:
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from typing import Any
 
 import numpy as np
 
 import jaxbandit
+from experiments.comparisons.curves import Curves, curves
 from jaxbandit import MarkovArms, Result, bounds, metrics, plotting
 from jaxbandit.command_line.experiment import begin_and_play, finish
 from jaxbandit.command_line.options import Simulation, main, option
@@ -37,7 +39,7 @@ from jaxbandit.policies import (
     TopTwo,
     TrackAndStop,
 )
-from jaxbandit.reports.pictures import Pictures, frameless, legend_below, panels
+from jaxbandit.reports.pictures import Pictures, frameless, panels
 from jaxbandit.reports.tables import Row, Tables
 
 DELTAS = (0.1, 0.01, 0.001)
@@ -45,19 +47,10 @@ DELTA = 0.01  # of the sampling rules
 MEANS = {2: (0.6, 0.4), 5: (0.75, 0.45, 0.45, 0.35, 0.35), 10: (0.8,) + 4 * (0.45,) + 5 * (0.35,)}
 SPEEDS = {"independent": 1.0, "half as fast": 0.5}
 CHAIN, INDEPENDENT = "ChainGLR", "BernoulliGLR"
-STOPPING = {  # one line for another rule
-    CHAIN: ChainGLR(),
-    "ChainGLR, heuristic": ChainGLR(threshold="heuristic"),
-    "Blocks": Blocks(),
-    INDEPENDENT: BernoulliGLR(),
-}
-SAMPLING = {  # one line for another rule
-    "TopTwo": TopTwo(),
-    "TrackAndStop": TrackAndStop(),
-    "LUCB": LUCB(),
-    "SuccessiveElimination": SuccessiveElimination(),
-    "RoundRobin": RoundRobin(),
-}
+STOPPING = {CHAIN: ChainGLR(), "ChainGLR, heuristic": ChainGLR(threshold="heuristic"), "Blocks": Blocks()}
+STOPPING[INDEPENDENT] = BernoulliGLR()
+SAMPLERS = (TopTwo(), TrackAndStop(), LUCB(), SuccessiveElimination(), RoundRobin())
+SAMPLING = {type(rule).__name__: rule for rule in SAMPLERS}
 # problems made to be hard
 ACCEPTED = 0.1  # there, and on sticky arms
 EXACT = {"ChainGLR": ChainGLR(), "Blocks": Blocks()}  # for chains with two states: one line for another rule
@@ -91,11 +84,8 @@ def cases(settings: Simulation) -> dict[str, Any]:
     common = settings.size() | {"until": "stopped", "times": [settings.horizon]}
     played: dict[str, Any] = {}
     for number in MEANS:
-        stopping: dict[str, Any] = {
-            label: [Identify(stopping=rule, delta=delta) for delta in DELTAS] for label, rule in STOPPING.items()
-        }
-        if number == 2:
-            stopping["Blocks, joint"] = [Identify(stopping=Blocks(joint=True), delta=delta) for delta in DELTAS]
+        rules: dict[str, Any] = STOPPING | ({"Blocks, joint": Blocks(joint=True)} if number == 2 else {})
+        stopping = {label: [Identify(stopping=rule, delta=delta) for delta in DELTAS] for label, rule in rules.items()}
         sampling = {label: Identify(rule, delta=DELTA) for label, rule in SAMPLING.items()}
         scenarios = {name: arms_of(number, speed) for name, speed in SPEEDS.items()}
         for kind, policies in (("stopping", stopping), ("sampling", sampling)):
@@ -143,42 +133,37 @@ def prices(results: dict[str, Result]) -> list[Row]:
 
 def tabulate(results: dict[str, Result]) -> Tables:
     """The tables of all cases."""
-    stopping, sampling = (
-        [row for number in MEANS for row in rows_of(number, results[f"{kind}, {number} arms"], kind, deltas)]
-        for kind, deltas in (("stopping", DELTAS), ("sampling", (DELTA,)))
-    )
+
+    def rows(kind: str, deltas: tuple[float, ...]) -> list[Row]:
+        return [row for number in MEANS for row in rows_of(number, results[f"{kind}, {number} arms"], kind, deltas)]
+
+    exact = "Stopping rules, TopTwo sampling; BernoulliGLR is exact on independent plays alone"
     return {
-        "stopping": ("Stopping rules, TopTwo sampling; BernoulliGLR is exact on independent plays alone", stopping),
-        "sampling": (f"Sampling rules, ChainGLR, delta = {DELTA:g}", sampling),
+        "stopping": (exact, rows("stopping", DELTAS)),
+        "sampling": (f"Sampling rules, ChainGLR, delta = {DELTA:g}", rows("sampling", (DELTA,))),
         "price": ("The price of not assuming independence, on independent plays", prices(results)),
     }
 
 
 def draw(results: dict[str, Result]) -> Pictures:
-    """Mean rounds over the lower bound against delta, for each kind and number of arms."""
-    figure, axes = panels(len(SPEEDS), len(MEANS), (11, 7), sharex=True, sharey="row")
-    axes = np.reshape(axes, (len(SPEEDS), len(MEANS)))
-    for column, number in enumerate(MEANS):
-        result = results[f"stopping, {number} arms"]
-        for c, (name, speed) in enumerate(SPEEDS.items()):
-            ax, least = axes[c, column], bounds.identification(arms_of(number, speed), "chains").at_least(DELTAS)
-            censored = 0
-            for n, label in enumerate(result.labels):
-                of = metrics.identification(result, label)
-                ax.plot(DELTAS, of.mean[c] / least, **plotting.curve_style(n), label=label)
-                censored = max(censored, int(of.censored[c].max()))
-            ax.axhline(1, color="black", linestyle=":", label="lower bound for all chains")
-            ax.set_xscale("log")
-            ax.set_xlim(max(DELTAS) * 1.5, min(DELTAS) / 1.5)
-            ax.set_xticks(DELTAS, [f"{delta:g}" for delta in DELTAS])
-            ax.minorticks_off()
-            none = f"; at most {censored} of {result.runs} runs censored" if censored else ""
-            frameless(ax, f"{number} arms, {name}{none}")
-        axes[-1, column].set_xlabel("accepted error delta")
-    for ax in axes[:, 0]:
-        ax.set_ylabel("mean rounds / lower bound")
-        ax.set_ylim(0)  # of the whole row, once all its curves are there
-    legend_below(figure)
+    """Mean rounds over the lower bound against delta, a row for each kind and a column for each number of arms."""
+    lines: dict[str, Curves] = {}
+    for (c, (name, speed)), number in itertools.product(enumerate(SPEEDS.items()), MEANS):
+        result, censored, drawn = results[f"stopping, {number} arms"], 0, {}
+        least = bounds.identification(arms_of(number, speed), "chains").at_least(DELTAS)
+        for label in result.labels:
+            of = metrics.identification(result, label)
+            drawn[label] = DELTAS, 3 * (of.mean[c] / least,)
+            censored = max(censored, int(of.censored[c].max()))
+        none = f"; at most {censored} of {result.runs} runs censored" if censored else ""
+        bound = {"lower bound for all chains": (DELTAS, np.ones(len(DELTAS)))}
+        lines[f"{number} arms, {name}{none}"] = drawn | bound
+    axes = {"xscale": "log", "xlabel": "accepted error delta", "ylim": (0, None)}
+    figure = curves(lines, len(MEANS), "mean rounds / lower bound", **axes)
+    for ax in figure.axes:
+        ax.set_xlim(max(DELTAS) * 1.5, min(DELTAS) / 1.5)
+        ax.set_xticks(DELTAS, [f"{delta:g}" for delta in DELTAS])
+        ax.minorticks_off()
     yield "identification", figure
 
 

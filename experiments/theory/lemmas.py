@@ -28,11 +28,6 @@ class Counts(NamedTuple):
     n10: np.ndarray
     n11: np.ndarray
 
-    @property
-    def cycles(self) -> np.ndarray:
-        """min(n01, n10)."""
-        return np.asarray(np.minimum(self.n01, self.n10))
-
 
 class Chain(NamedTuple):
     """p01 and p10, the probabilities of leaving each state."""
@@ -59,8 +54,8 @@ class Chain(NamedTuple):
 
 def log_likelihood(counts: Counts, p01: np.ndarray, p10: np.ndarray) -> np.ndarray:
     """L(Q) = sum over s, j of n_sj log Q_sj, where 0 log 0 = 0."""
-    value = xlogy(counts.n00, 1 - p01) + xlogy(counts.n01, p01) + xlogy(counts.n10, p10) + xlogy(counts.n11, 1 - p10)
-    return np.asarray(value)
+    moves = (1 - p01, p01, p10, 1 - p10)
+    return np.asarray(sum(xlogy(count, p) for count, p in zip(counts, moves, strict=True)))
 
 
 def likeliest(counts: Counts) -> tuple[np.ndarray, np.ndarray]:
@@ -72,11 +67,7 @@ def likeliest(counts: Counts) -> tuple[np.ndarray, np.ndarray]:
 
 
 def likeliest_mean(counts: Counts) -> np.ndarray:
-    """The largest mean of a likeliest chain; 1 where the better state was never left.
-
-    >>> float(likeliest_mean(Counts(*np.array([60, 40, 40, 20]))))
-    0.375
-    """
+    """The largest mean of a likeliest chain; 1 where the better state was never left."""
     p01, p10 = likeliest(counts)
     return np.where(counts.n10 > 0, p01 / np.where(p01 + p10 > 0, p01 + p10, 1), 1.0)
 
@@ -121,14 +112,11 @@ def log_probability(counts: Counts, chain: Chain) -> np.ndarray:
     Trajectories with the same counts have the same probability. There are as many as ways to share out the n00 and n11
     plays that stay among the stretches in state 0 (n10 + 1) and in state 1 (n01).
     """
-    ways = _log_ways(counts.n00, counts.n10 + 1) + _log_ways(counts.n11, counts.n01)
-    return np.asarray(ways + log_likelihood(counts, *map(np.asarray, chain)))
-
-
-def _log_ways(plays: np.ndarray, stretches: np.ndarray) -> np.ndarray:
-    """log of the number of ways to share out plays among stretches; 0 of no stretch, which has no plays."""
-    few = np.maximum(stretches, 1)
-    return np.asarray(gammaln(plays + few) - gammaln(plays + 1.0) - gammaln(few))
+    ways = np.zeros(len(counts.n00))
+    for stays, stretches in ((counts.n00, counts.n10 + 1), (counts.n11, counts.n01)):
+        few = np.maximum(stretches, 1)  # no stretch has no plays
+        ways += gammaln(stays + few) - gammaln(stays + 1.0) - gammaln(few)
+    return ways + log_likelihood(counts, *map(np.asarray, chain))
 
 
 ARMS = (Chain(0.7, 0.3), Chain(0.3, 0.5), Chain(0.4, 0.6))  # means 0.7, 0.375, 0.4
@@ -139,12 +127,7 @@ CONSTANT = 2  # A of condition (2), for c = min(n01, n10)
 
 
 def check(seed: int = 0, longest: int = 400) -> list[Row]:
-    """Rows of all checks: lemma, what, bound, measured, holds ("yes" or "no").
-
-    Args:
-      seed: of random chains.
-      longest: the number of plays at which sums over T are cut off, at least 4.
-    """
+    """Rows of all checks, with random chains of a seed; sums over T are cut off at `longest` plays, at least 4."""
     of_chains = [*means(seed), *perturbed(seed), *edge(seed), *cycles(seed)]
     return [*of_chains, *likelihoods(longest), *tours(longest), *bad_arms(longest)]
 
@@ -173,11 +156,8 @@ def likelihoods(longest: int) -> list[Row]:
 
 
 def tour(chain: Chain) -> float:
-    """theta: the mean length of a tour from the worse start.
-
-    The first play stays or moves; after it the other state is to be reached.
-    """
-    (out, back) = chain
+    """theta: the mean length of a tour from the worse start; after one play the other state is to be reached."""
+    out, back = chain
     return 1 + max((1 - out) / out + out / back, (1 - back) / back + back / out)
 
 
@@ -190,7 +170,7 @@ def tours(longest: int) -> list[Row]:
             counts = types(plays)
             law = np.exp(log_probability(counts, chain))
             for x in chance:
-                chance[x] += float(law[counts.cycles + 1 <= x].sum())
+                chance[x] += float(law[np.minimum(counts.n01, counts.n10) + 1 <= x].sum())
         for x, value in chance.items():
             most = tour(chain) * (1 + CONSTANT * x)
             rows.append(row("9", f"mean {chain.mean:.3g}: E V({x})", most, value, value <= most))
@@ -316,15 +296,9 @@ def cycles(seed: int, paths: int = 60, plays: int = 300) -> list[Row]:
 
 
 def line_of_types(chain: np.ndarray, reward: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The flows of types to which the chain is a stationary point of the likelihood in the class of its own gap.
+    """The flows of types to which a positive chain is a stationary point of the likelihood in the class of its own gap.
 
-    Args:
-      chain: [S, S], positive.
-      reward: [S], not all equal.
-
-    Returns:
-      the chain's own flow [S, S], which is the line's beginning, and its direction [S, S], as long as the line is: at
-      its end a flow is 0.
+    They are a line: it begins at the own flow [S, S] and ends, one direction [S, S] farther, where a flow is 0.
     """
     law, values = chains.stationary(chain), chains.relative_values(chain, reward)
     deviation = np.linalg.inv(np.eye(len(law)) - chain + law) - law
@@ -335,10 +309,7 @@ def line_of_types(chain: np.ndarray, reward: np.ndarray) -> tuple[np.ndarray, np
 
 
 def on_line(chain: np.ndarray, reward: np.ndarray) -> tuple[float, float]:
-    """How much the mean rises along `line_of_types`, and by what the reward gap falls short of the chain's own there.
-
-    The latter is the least of 1 - gap / own gap on a grid, over the share of the line that leads to the point.
-    """
+    """How much the mean rises along `line_of_types`, and the least of 1 - gap / own gap there, over the share of it."""
     begin, along = line_of_types(chain, reward)
     share = np.arange(1, POINTS + 1) / (POINTS + 1)
     flows = begin + share[:, None, None] * along
