@@ -50,13 +50,8 @@ class Settings(Simulation):
     runs: int = option(32, "independent runs of every policy with the most arms; of fewer arms as many more")
     runs_steered: int = option(64, "independent runs of those that steer; 0 to leave them out")
     horizon: int = option(1000, "rounds of a run")
-    scenarios: str = option(
-        ", ".join(problems.NAMES), "problems of the atlas in which all arms pay, with commas between them"
-    )
-    sizes: str = option(
-        "5, 10, 30, 100, 300, 1000",
-        "numbers of arms, with commas between them; left out where they give no whole number of plays",
-    )
+    scenarios: str = option(", ".join(problems.NAMES), "of the atlas, with commas between them")
+    sizes: str = option("5, 10, 30, 100, 300, 1000", "numbers of arms that give a whole number of plays, with commas")
     learners: int = option(10, "arms that learners play; 0 for no learners")
     rounds_of_learners: int = option(10_000, "rounds of a learner's run")
 
@@ -64,14 +59,10 @@ class Settings(Simulation):
         """The problems asked for."""
         return names_in(self.scenarios, "--scenarios", problems.NAMES)
 
-    def numbers(self) -> list[int]:
-        """The numbers of arms asked for, the least first."""
-        return numbers_in(self.sizes, "--sizes", 2)
-
 
 def of_arms(settings: Settings) -> list[tuple[str, int]]:
     """The problems, each with the numbers of arms that it can be played with."""
-    names, numbers = settings.names(), settings.numbers()
+    names, numbers = settings.names(), numbers_in(settings.sizes, "--sizes", 2)
     pairs = [(name, number) for name in names for number in numbers if problems.playable(name, number)]
     if missing := set(names) - {name for name, _ in pairs}:
         none = f"give no whole number of plays in {', '.join(sorted(missing))}"
@@ -102,35 +93,24 @@ def not_learned(settings: Settings) -> dict[str, str]:
     return {name: reason for name in names if (reason := problems.not_for_learners(name))} | few
 
 
-def check(settings: Settings) -> None:
-    """Raise ValueError unless there are as many runs and rounds as the tables need."""
+def cases(settings: Settings) -> dict[str, Any]:
+    """A case for each problem and number of arms, one more if its arms are also played unseen, and one for learners."""
     for name, least, why in (
         ("runs", 2, "an interval needs them"),
-        *([("runs_steered", 2, "an interval needs them, or 0")] if settings.runs_steered else []),
+        ("runs_steered", 2 * (settings.runs_steered != 0), "an interval needs them, or 0"),
         ("horizon", 2, "the second half counts"),
         ("rounds_of_learners", 10, "with fewer nobody learns"),
     ):
         if (value := getattr(settings, name)) < least:
             raise ValueError(f"--{name.replace('_', '-')}: {value}; give at least {least}, as {why}")
-
-
-def cases(settings: Settings) -> dict[str, Any]:
-    """A case for each problem and number of arms, one more if its arms are also played unseen, and one for learners."""
-    check(settings)
     known, learned = of_arms(settings), of_learners(settings)
-    most, horizon, rounds = max(settings.numbers()), settings.horizon, settings.rounds_of_learners
+    most, rounds = max(numbers_in(settings.sizes, "--sizes", 2)), settings.rounds_of_learners
     stretches = sorted({int(t) for t in np.rint(np.geomspace(rounds / 1000, rounds, 13)) if t >= 1} | {rounds})
 
     def case(name: str, number: int, policies: dict[str, Policy], observed: bool = True) -> dict[str, Any]:
-        return {
-            "scenarios": {name: problems.arms_of(name, number, observed)},
-            "policies": policies,
-            "plays": problems.plays_of(name, number),
-            "runs": settings.runs * most // number,
-            "horizon": horizon,
-            "times": [horizon // 2, horizon],
-            "key": settings.key(),
-        }
+        arms = {"scenarios": {name: problems.arms_of(name, number, observed)}, "plays": problems.plays_of(name, number)}
+        times = [settings.horizon // 2, settings.horizon]
+        return settings.size() | arms | {"policies": policies, "runs": settings.runs * most // number, "times": times}
 
     planned = {case_name(*each): case(*each, problems.knowing(*each)) for each in known}
     for each in known if settings.runs_steered else ():

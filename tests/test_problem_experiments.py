@@ -161,7 +161,7 @@ def test_every_case_of_growth_can_be_played():
     assert len(cases) == 2 * 4 * 3 and {case["horizon"] for case in cases.values()} == {63, 200, 632, 2000}
     with pytest.raises(ValueError, match="--horizon: 99 is too short"):
         changing.cases(changing.Settings(horizon=99))
-    for case in cases.values():
+    for case in [*cases.values()][::5]:
         rexp3 = case["policies"]["Rexp3"]
         check_cases({"": case | {"policies": {"Rexp3": rexp3}}})
         assert case["scenarios"].variation <= rexp3.budget + 1e-9 and rexp3.horizon == case["horizon"]

@@ -35,9 +35,7 @@ def late(result: Result, label: str, name: str, number: int) -> np.ndarray:
 def rows(played: Played, observed: bool = True) -> list[Row]:
     """The gap of every policy on every problem by the number of arms, and the best policy's where it is known.
 
-    Args:
-      played: the results.
-      observed: whether players see all arms, or only those that they play; the bound is for those who see all.
+    Players see all arms (`observed`), or only those that they play; the bound is for those who see all.
     """
     table: list[Row] = []
     for (name, number), result in played.items():

@@ -28,7 +28,6 @@ UNSEEN = ("collapsing",)  # also played by those who see only the arms that they
 WHITTLE, PRIORITY, MYOPIC, RANDOM = "Whittle", "LP-priority", "myopic", "random"
 KNOWING = (WHITTLE, PRIORITY, MYOPIC, RANDOM)
 ADVICE, TWO_SET, UPDATE = "virtual advice", "two-set", "LP-update"
-STEERING = (ADVICE, TWO_SET, UPDATE)
 STEPS = 5  # of an LP-update's plan
 LAST_SEEN = "Whittle, last seen"
 POSTERIOR, OPTIMIST, BOLDER = "PosteriorWhittle", "UCWhittle", "UCWhittle, radius / 10"
@@ -43,11 +42,6 @@ EQUAL = 1e-6  # numbers of a rule that are closer are equal: its states share wh
 def arms_of(name: str, number: int, observed: bool = True) -> AllPayingArms:
     """The named problem with this number of arms; all of their states are seen, or only those of the arms played."""
     return atlas[name].make(arms=number, observed=observed)
-
-
-def states_of(name: str) -> int:
-    """How many states an arm has."""
-    return int(atlas[name].arms.reward.shape[1])
 
 
 def plays_of(name: str, number: int) -> int:
@@ -118,7 +112,7 @@ def _last_seen(name: str) -> jaxbandit.WhittleLastSeen:
 
 def not_for_learners(name: str) -> str:
     """Why learners do not play the problem; empty if they do."""
-    if states_of(name) > MOST_LEARNED:
+    if atlas[name].arms.reward.shape[1] > MOST_LEARNED:
         return f"more than {MOST_LEARNED} states"
     return "" if arms_of(name, TYPES).passive_reward is None else "a state pays by whether its arm is played"
 
@@ -175,19 +169,11 @@ def limit_of(name: str, label: str) -> Limit:
     return Limit(gap, bool(np.ptp(late[-ROUNDS // 10 :]) > STILL), float(shares[in_part].sum(0).min()), bool(tied))
 
 
-def rewards(
-    arms: AllPayingArms, numbers: np.ndarray, share: float, rounds: int = ROUNDS
-) -> tuple[np.ndarray, np.ndarray]:
-    """What is collected per arm in every round of the map, and who is played at its end.
+def rewards(arms: AllPayingArms, numbers: np.ndarray, share: float, rounds: int = ROUNDS) -> tuple[np.ndarray, ...]:
+    """What is collected per arm in every round of the map [rounds], and who is played at its end.
 
-    Args:
-      arms: each of them a type, all equally frequent.
-      numbers: [K, S], by which states are played, the largest first.
-      share: M / K.
-      rounds: how many.
-
-    Returns:
-      [rounds], and [K, S, 2], shares of all arms in each state that are not played (0) or are (1).
+    That is [K, S, 2], the shares of all arms in each state that are not played (0) or are (1). Each arm is a type,
+    all equally frequent; states are played in the order of `numbers` [K, S], the largest first, and `share` is M / K.
     """
     active, passive, earned, kept = arms.known().moves
     levels = np.unique(np.round(numbers / EQUAL).astype(np.int64), return_inverse=True)[1].reshape(numbers.shape)
