@@ -110,14 +110,6 @@ def optimum(problem: Problem) -> float:
     return indices.gittins_value(arms.transition, arms.reward, problem.discount, arms.initial)
 
 
-def best_alone(problem: Problem) -> float:
-    """What the best single arm, known, collects on average if it is played for ever."""
-    arms = problem.arms
-    moves, paid = problem.discount * arms.transition, arms.transition @ arms.reward[..., None]
-    values = np.linalg.solve(np.eye(moves.shape[-1]) - moves, paid)[..., 0]
-    return float(np.sum(arms.initial * values, axis=-1).max())
-
-
 def missed(result: Result, problem: Problem) -> dict[str, np.ndarray]:
     """By policy, the share of the optimum that each run does not collect, [run].
 
@@ -136,8 +128,11 @@ def shares_missed(best: float | np.ndarray, collected: dict[str, np.ndarray]) ->
 
 
 def missed_alone(problem: Problem) -> float:
-    """The share of the optimum that the best single arm, known, does not collect on average; exact."""
-    return max(0.0, 1 - best_alone(problem) / optimum(problem))
+    """The share of the optimum that the best arm alone, known, does not collect on average; exact."""
+    arms = problem.arms
+    moves, paid = problem.discount * arms.transition, arms.transition @ arms.reward[..., None]
+    values = np.linalg.solve(np.eye(moves.shape[-1]) - moves, paid)[..., 0]
+    return max(0.0, 1 - float(np.sum(arms.initial * values, axis=-1).max()) / optimum(problem))
 
 
 def tabulate(results: dict[str, Result]) -> Tables:
@@ -174,19 +169,6 @@ def rows_of(results: dict[str, Result], name: str) -> list[Row]:
     ]
 
 
-def in_words(results: dict[str, Result]) -> str:
-    """Which policy that learns misses least, how often, and how often beyond chance."""
-    least: dict[str, list[bool]] = {}
-    for name, problem in problems().items():
-        shares = missed(results[name], problem)
-        first, second = sorted(shares.keys() - {KNOWN}, key=lambda label: float(shares[label].mean()))[:2]
-        least.setdefault(first, []).append(bool(metrics.summary(shares[second] - shares[first]).low > 0))
-    return f"Of {len(problems())} problems, the least is missed among those that learn by " + "; ".join(
-        f"{label} in {len(clear)}, beyond chance (95 %, paired with the second) in {sum(clear)}"
-        for label, clear in sorted(least.items(), key=lambda item: -len(item[1]))
-    )
-
-
 def draw(results: dict[str, Result]) -> Pictures:
     """The share missed against the discount; a column for each scenario, a row for each start."""
     lines: dict[str, Curves] = {}
@@ -207,7 +189,7 @@ def run(settings: Settings) -> dict[str, Result]:
     fixed = ("seed", "error")
     folder, results = begin_and_play("known_chains", settings, cases(settings), default=out, fixed=fixed)
     print(f"{settings.runs:,} runs")
-    finish(folder, tabulate(results), draw(results), in_words(results))
+    finish(folder, tabulate(results), draw(results))
     return results
 
 
