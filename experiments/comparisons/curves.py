@@ -20,7 +20,7 @@ def curves(titles: Mapping[str, Curves], columns: int = 4, ylabel: str = "", tit
     """A panel for each title; `axes` are settings of every panel."""
     columns = min(columns, len(titles))
     rows = -(-len(titles) // columns)
-    figure, places = panels(rows, columns, (max(4 * columns, 7), 3.4 * rows + 0.8), squeeze=False)
+    figure, places = panels(rows, columns, (max(4 * columns, 12), 3.4 * rows + 0.8), squeeze=False)
     order = list(dict.fromkeys(label for lines in titles.values() for label in lines))
     for spare in places.flat[len(titles) :]:
         spare.remove()
