@@ -15,11 +15,9 @@ How the gap falls with K, beside what theory says: with many arms the share of a
 the shares settle where the relaxation would have them, the gap of an index rule falls exponentially, or as 1 / sqrt(K)
 if no state is played in part; that begins only when the fluctuations, about 1 / sqrt(K), are well below 'room': in the
 state of which some arms are played and others are not, the share of all arms that are played, or that are not if these
-are fewer. If the shares keep oscillating ('swing') or settle elsewhere, the gap stays. 'Limit' is the gap if the shares
-do not fluctuate at all; none is given if states tie for the last plays, which go to arms by their numbers. 'Exponent'
-is the power of K with which the gap changes from the fewest to the most arms whose gap is more than twice as large as
-its interval is wide. What theory says of those that steer is proved under more conditions, such as ergodic arms, and of
-LP-update for plans that are long enough.
+are fewer. If the shares swing or rest elsewhere, the gap stays. 'Limit' is the gap without fluctuations; none is given
+if states tie for the last plays. 'Exponent' is the power of K with which the gap changes from the fewest to the most
+arms with a clear gap. What theory says of those that steer is proved under more conditions.
 """
 
 from __future__ import annotations

@@ -16,7 +16,6 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,12 +64,8 @@ MANY_CHANGES = (1, 3, 10, 30, 100)
 ARMS, LONGEST = 3, 10_000
 # chains
 NAMES = {"changing scenario 1": "rested", "changing restless scenario 1": "restless"}
-KINDS = {
-    "": "nothing is forgotten",
-    ", discount": "a discount",
-    ", window": "a window",
-    ", long window": "one four times as long",
-}
+KINDS = {"": "nothing is forgotten", ", discount": "a discount", ", window": "a window"}
+KINDS[", long window"] = "one four times as long"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -192,19 +187,15 @@ def draw_growth(results: dict[str, Result], longest: int) -> Pictures:
     yield "growth", curves(lines, len(BUDGETS), "mean dynamic regret at the end", **scales)
 
 
-def told_the_breaks(breaks: Sequence[int]) -> Policy:
-    """KL-UCB that begins anew at the true breaks: a yardstick."""
-    return jaxbandit.WithDetector(KLUCB(exploration=0), jaxbandit.KnownBreaks(breaks), local=False)
-
-
 def published_cases(size: dict[str, Any]) -> dict[str, Any]:
-    """Both problems of the published table with all policies, and with the one that is told the breaks."""
+    """Both problems of the published table with all policies, and with one that begins anew at the true breaks."""
     planned = {}
     for name in PROBLEMS:
         arms = atlas[name].with_horizon(ROUNDS)
+        breaks = jaxbandit.KnownBreaks(arms.breaks.tolist())
         policies = forgetful(ROUNDS, CHANGES) | {
             "Thompson, discount": jaxbandit.DiscountedThompson(0.95),  # as in the source
-            "KL-UCB, told the breaks": told_the_breaks(arms.breaks.tolist()),
+            "KL-UCB, told the breaks": jaxbandit.WithDetector(KLUCB(exploration=0), breaks, local=False),
         }
         times = range(ROUNDS // 100, ROUNDS + 1, ROUNDS // 100)
         planned[name] = {"scenarios": {name: arms}, "policies": policies, **size, "horizon": ROUNDS, "times": times}

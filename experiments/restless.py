@@ -9,10 +9,8 @@ each other policy; draws weak regret against time. Ctrl-C keeps what is done, an
 grow.
 
 Weak regret is what is lost beside a player who plays the best arm in every round, from what that arm pays in the same
-run: its path is the same, as arms move whether they are played or not. It can be negative, and linear, for a player who
-leaves an arm in a bad state for one in a good state; the more slowly arms move, the longer a good state lasts. Policies
-that explore much come to play so without knowing it: they keep the indices of all arms close together, so that an arm
-which pays stays ahead, and falls behind when it does not.
+run. It can be negative, and linear, for a player who leaves an arm in a bad state for one in a good state; policies
+that explore much come to play so without knowing it, as they keep the indices of all arms close together.
 """
 
 from __future__ import annotations
