@@ -39,6 +39,7 @@ LEARNERS: dict[str, Policy] = {
     **MADE_FOR_THEM,
 }
 DISCOUNT = 0.99  # of Whittle's index; about the next 100 rounds count
+TICKS = [-100_000, -10_000, -1_000, -100, 0, 100, 1_000, 10_000, 100_000]
 KNOWING = ("Myopic, chains known", "Whittle, chains known")
 
 
@@ -87,6 +88,9 @@ def draw(results: dict[str, Result], size: str) -> Pictures:
     figure = curves(lines, 3, "weak regret", title, xscale="log", xlabel="round t")
     for ax in figure.axes:
         ax.set_yscale("symlog", linthresh=100, linscale=0.5)  # linear up to there, as weak regret may be negative
+        limits = ax.get_ylim()
+        ax.set_yticks(TICKS, [f"{tick:,}" for tick in TICKS])
+        ax.set_ylim(limits)
     yield "restless", figure
 
 

@@ -28,10 +28,10 @@ def curves(titles: Mapping[str, Curves], columns: int = 4, ylabel: str = "", tit
         for label, (x, values) in lines.items():
             style = curve_style(order.index(label)) | {"label": label}
             if not isinstance(values, tuple):
-                if np.ndim(values) == 1:
+                if np.ndim(values[0]) == 0:
                     ax.plot(x, values, color="black", linestyle=":", label=label)
                     continue
-                values = metrics.summary(np.asarray(values))
+                values = tuple(np.array([metrics.summary(np.asarray(each))[:3] for each in values]).T)
             mean, low, high = values[:3]
             if len(x) > FEW:
                 ax.plot(x, mean, **style | {"markevery": 0.1})
