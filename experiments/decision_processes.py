@@ -139,16 +139,12 @@ def final_rows(result: Result) -> list[Row]:
     for label, following in zip(order, [*order[1:], None], strict=True):
         known = label == KNOWN
         apart = None if following is None else metrics.summary(final[label] - final[following])
-        rows.append(
-            {
-                "policy": label,
-                **moments(final[label]),
-                "beyond known": "-" if known else in_short(beyond_known(result, label)[:, -1]),
-                "linear share": float(metrics.linear_share(result, label)[0, 0]),
-                "exponent": "-" if known else exponent(result, label),
-                "less than the next": "-" if apart is None else "yes" if apart.high < 0 else "within chance",
-            }
-        )
+        row: Row = {"policy": label} | moments(final[label])
+        row["beyond known"] = "-" if known else in_short(beyond_known(result, label)[:, -1])
+        row["linear share"] = float(metrics.linear_share(result, label)[0, 0])
+        row["exponent"] = "-" if known else exponent(result, label)
+        less = "-" if apart is None else "yes" if apart.high < 0 else "within chance"
+        rows.append(row | {"less than the next": less})
     return rows
 
 
@@ -167,14 +163,8 @@ def loop_rows(result: Result) -> list[Row]:
         if label in result.labels and result.times[-1] == LOOP_ROUNDS:
             s = metrics.summary(metrics.regret(result, label)[0, 0, :, -1])
             here, apart = float(s.high - s.mean), float(s.mean) - mean
-            rows.append(
-                {
-                    "policy": label,
-                    "plain loops": f"{mean:,} ± {half:,}",
-                    "here": f"{s.mean:,.0f} ± {here:,.0f}",
-                    "verdict": "agrees" if abs(apart) <= 1.5 * math.hypot(here, half) else "differs",
-                }
-            )
+            row: Row = {"policy": label, "plain loops": f"{mean:,} ± {half:,}", "here": f"{s.mean:,.0f} ± {here:,.0f}"}
+            rows.append(row | {"verdict": "agrees" if abs(apart) <= 1.5 * math.hypot(here, half) else "differs"})
     return rows
 
 
@@ -187,17 +177,11 @@ def linear_rows(results: Mapping[str, Result]) -> list[Row]:
                 result = results[name]
                 lost = metrics.regret(result, label)[0, 0, :, -1]
                 most = FIFTH * process(name).comparator(1) * int(result.times[-1])
-                rows.append(
-                    {
-                        "process": name,
-                        "policy": label,
-                        "plain loops": f"{share:.0%}",
-                        "lose a fifth or more": share_of(lost >= most),
-                        "linear at the end": share_of(np.arange(result.runs) < linear_runs(result, label)),
-                        "median": float(np.median(lost)),
-                        "mean of the others": float(lost[lost < most].mean()) if (lost < most).any() else "-",
-                    }
-                )
+                row: Row = {"process": name, "policy": label, "plain loops": f"{share:.0%}"}
+                row["lose a fifth or more"] = share_of(lost >= most)
+                row["linear at the end"] = share_of(np.arange(result.runs) < linear_runs(result, label))
+                others = float(lost[lost < most].mean()) if (lost < most).any() else "-"
+                rows.append(row | {"median": float(np.median(lost)), "mean of the others": others})
     return rows
 
 

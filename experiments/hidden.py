@@ -75,29 +75,21 @@ def dependence(arms: HiddenArms) -> np.ndarray:
     return np.asarray(np.abs(symbols[:, 0, 1] + symbols[:, 1, 0] - 1))
 
 
-def markovian(result: Result) -> np.ndarray:
-    """Share of runs in which each arm is taken for Markovian at the end, [K]."""
-    return np.asarray(result.recorded[RECORD][ADAPTIVE][0, 0, :, -1].mean(axis=0))
-
-
-def weighed(result: Result) -> float:
-    """The share of all plays that went to arms which are taken for Markovian at the end."""
-    plays = result.visits[ADAPTIVE][0, 0, :, -1].sum(-1)  # [R, K]
-    return float((plays * result.recorded[RECORD][ADAPTIVE][0, 0, :, -1]).sum() / plays.sum())
-
-
 def verdict_rows(results: dict[str, Result]) -> list[Row]:
     """What the test says of each problem, beside what it would have to see."""
     rows: list[Row] = []
     for name, (chains, error, arms) in problems().items():
-        far, shares, means = dependence(arms), markovian(results[name]), np.sort(arms.means())[::-1]
+        said = results[name].recorded[RECORD][ADAPTIVE][0, 0, :, -1]  # whether arms are taken for Markovian at the end
+        plays = results[name].visits[ADAPTIVE][0, 0, :, -1].sum(-1)  # [R, K]
+        far, shares, means = dependence(arms), said.mean(axis=0), np.sort(arms.means())[::-1]
         best = int(arms.means().argmax())
         others = np.delete(far, best)
         row: Row = {"chains": chains, "error": f"{error:g}", "best mean": f"{means[0]:.3f}"}
         row |= {"gap": float(means[0] - means[1]), "best arm's distance": f"{far[best]:.3f}"}
         row |= {"the others'": f"{others.min():.3f} to {others.max():.3f}"}
         row |= {"best arm Markovian": float(shares[best]), "others Markovian": float(np.delete(shares, best).mean())}
-        rows.append(row | {"all arms Markovian": float(shares.mean()), "weighed by plays": weighed(results[name])})
+        weighed = float((plays * said).sum() / plays.sum())  # the share of plays of these arms
+        rows.append(row | {"all arms Markovian": float(shares.mean()), "weighed by plays": weighed})
     return rows
 
 

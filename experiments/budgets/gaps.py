@@ -45,20 +45,14 @@ def rows(played: Played, observed: bool = True) -> list[Row]:
         best = f"{most - arms.comparator(plays) / number:.4f}" if known else "-"
         for label in result.labels:
             s = metrics.summary(late(result, label, name, number))
-            table.append(
-                {
-                    "problem": name if observed else f"{name}, unseen",
-                    "arms": f"{number:,}",
-                    "plays": f"{plays:,}",
-                    "policy": label,
-                    "gap": f"{s.mean:.5f}",
-                    "95% low": f"{s.low:.5f}",
-                    "95% high": f"{s.high:.5f}",
-                    "of the bound": f"{s.mean / most:.2%}",
-                    "bound": f"{most:.4f}",
-                    "best policy's gap": best,
-                }
-            )
+            row: Row = {
+                "problem": name if observed else f"{name}, unseen",
+                "arms": f"{number:,}",
+                "plays": f"{plays:,}",
+            }
+            row |= {"policy": label, "gap": f"{s.mean:.5f}", "95% low": f"{s.low:.5f}", "95% high": f"{s.high:.5f}"}
+            row |= {"of the bound": f"{s.mean / most:.2%}", "bound": f"{most:.4f}", "best policy's gap": best}
+            table.append(row)
     return table
 
 
@@ -72,18 +66,14 @@ def falls(known: Played, steered: Played) -> list[Row]:
         for label, played in by_label.items():
             values = {number: late(played[name, number], label, name, number) for number in numbers}
             limit = limit_of(name, label) if label in problems.KNOWING else None
-            table.append(
-                {
-                    "problem": name,
-                    "policy": label,
-                    "gap of the fewest arms": f"{values[numbers[0]].mean():.4f} ({numbers[0]:,})",
-                    "gap of the most arms": f"{in_short(values[numbers[-1]], '.5f')} ({numbers[-1]:,})",
-                    "exponent": exponent(values),
-                    "limit": "-" if limit is None or limit.tied else f"{max(limit.gap, 0.0):.4f}",
-                    "room": "-" if limit is None or limit.tied or _stays(limit, most) else f"{limit.room:.4f}",
-                    "theory": theory_of_steering(name, label) if limit is None else theory(limit, most),
-                }
-            )
+            row: Row = {"problem": name, "policy": label}
+            row["gap of the fewest arms"] = f"{values[numbers[0]].mean():.4f} ({numbers[0]:,})"
+            row["gap of the most arms"] = f"{in_short(values[numbers[-1]], '.5f')} ({numbers[-1]:,})"
+            row |= {"exponent": exponent(values), "limit": "-", "room": "-"}
+            if limit and not limit.tied:
+                room = "-" if _stays(limit, most) else f"{limit.room:.4f}"
+                row |= {"limit": f"{max(limit.gap, 0.0):.4f}", "room": room}
+            table.append(row | {"theory": theory(limit, most) if limit else theory_of_steering(name, label)})
     return table
 
 
@@ -149,16 +139,11 @@ def learned_rows(played: Played) -> list[Row]:
         most = problems.bound(name, number)
         for label in result.labels:
             each = gaps(result, label, name, number)
-            table.append(
-                {
-                    "problem": name,
-                    "policy": label,
-                    f"gap, rounds {result.times[0] + 1:,} to {result.times[1]:,}": f"{each[:, 0].mean():.4f}",
-                    f"gap, rounds {result.times[-2] + 1:,} to {result.times[-1]:,}": in_short(each[:, -1], ".5f"),
-                    "of the bound": f"{each[:, -1].mean() / most:.2%}",
-                    "regret": in_short(metrics.regret(result, label)[0, 0, :, -1], ",.0f"),
-                }
-            )
+            (a, b), (c, d) = result.times[:2], result.times[-2:]
+            row: Row = {"problem": name, "policy": label, f"gap, rounds {a + 1:,} to {b:,}": f"{each[:, 0].mean():.4f}"}
+            row[f"gap, rounds {c + 1:,} to {d:,}"] = in_short(each[:, -1], ".5f")
+            row["of the bound"] = f"{each[:, -1].mean() / most:.2%}"
+            table.append(row | {"regret": in_short(metrics.regret(result, label)[0, 0, :, -1], ",.0f")})
     return table
 
 
