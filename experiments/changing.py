@@ -86,11 +86,7 @@ def cases(settings: Settings) -> dict[str, Any]:
 
 
 def discount_of(horizon: int, changes: float) -> float:
-    """The discount that Garivier and Moulines choose, 1 - sqrt(U / n) / 4.
-
-    >>> discount_of(10_000, 4)
-    0.995
-    """
+    """The discount that Garivier and Moulines choose, 1 - sqrt(U / n) / 4."""
     return 1 - math.sqrt(changes / horizon) / 4
 
 
@@ -290,8 +286,8 @@ def of_chains(horizon: int, changes: float) -> dict[str, Policy]:
     The lengths that are right for independent rewards are short for chains, which say less with each play.
     """
     length = SlidingWindowUCB(horizon=horizon, changes=changes).length()
-    discount = jaxbandit.Discounted(discount_of(horizon, changes))
-    memories = (None, discount, jaxbandit.Window(length), jaxbandit.Window(min(4 * length, horizon)))
+    windows = (jaxbandit.Window(length), jaxbandit.Window(min(4 * length, horizon)))
+    memories = (None, jaxbandit.Discounted(discount_of(horizon, changes)), *windows)
     # those of a panel follow each other in colour
     kinds = {"TV-KL-UCB": TVKLUCB, "KL-UCB": KLUCB, "IMED-MC": jaxbandit.IMEDMC}
     return {f"{label}{name}": kind(memory=each) for name, each in zip(KINDS, memories) for label, kind in kinds.items()}
