@@ -50,14 +50,18 @@ def cases(settings: Simulation) -> dict[str, Any]:
     return {name: {"scenarios": {name: table}, **size} for name, table in arms.items()}
 
 
+def finals(result: Result, label: str) -> metrics.Summary:
+    """Regret at the end."""
+    return metrics.summary(metrics.regret(result, label)[0, 0, :, -1])
+
+
 def tabulate(results: dict[str, Result]) -> Tables:
-    """Final regret on both, and the bound that Exp3 has for every table."""
+    """Final regret on both."""
     rows: list[Row] = []
     for label in results[TABLE].labels:
         row: Row = {"policy": label}
         for name, result in results.items():
-            s = metrics.summary(metrics.regret(result, label)[0, 0, :, -1])
-            row |= mean_and_interval(s, name, f"{name}, ")
+            row |= mean_and_interval(finals(result, label), name, f"{name}, ")
         rows.append(row)
     return {"table": ("Final regret against the best single arm", rows)}
 
@@ -75,19 +79,14 @@ def draw(results: dict[str, Result]) -> Pictures:
     figure, ax = panels(1, 1, (7.5, 5.5))
     table, stationary = results[TABLE], results[STATIONARY]
     for number, label in enumerate(table.labels):
-        x = metrics.summary(metrics.regret(stationary, label)[0, 0, :, -1])
-        y = metrics.summary(metrics.regret(table, label)[0, 0, :, -1])
+        x, y = finals(stationary, label), finals(table, label)
         style = curve_style(number) | {"markersize": 7, "linestyle": "none", "label": label}
         ax.errorbar(x.mean, y.mean, y.high - y.mean, x.high - x.mean, **style)
     limit = bound(table.horizon, table.means.shape[1])
     ax.axhline(limit, color="black", linestyle="--", linewidth=1, label=f"Exp3's bound for every table, {limit:,.0f}")
-    ax.set(xscale="log", yscale="log")
+    frameless(ax, xscale="log", yscale="log", xlabel=f"regret on '{STATIONARY}' after {stationary.horizon:,} rounds")
+    ax.set_ylabel(f"regret on the table '{TABLE}', against the best single arm")
     ax.set_ylim(1, 2.5 * ax.get_ylim()[1])
-    ax.set(
-        xlabel=f"regret on '{STATIONARY}' after {stationary.horizon:,} rounds",
-        ylabel=f"regret on the table '{TABLE}', against the best single arm",
-    )
-    frameless(ax)
     ax.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
     yield "price", figure
 

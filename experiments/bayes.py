@@ -12,17 +12,18 @@ keeps what is done, and the same command continues.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 import jaxbandit
+from experiments.comparisons.curves import curves
 from experiments.comparisons.two_states import playing_two_states
-from jaxbandit import Policy, Result, metrics, plotting
-from jaxbandit.bounds import BayesOptimum, bayes_optimum
+from jaxbandit import Policy, Result, metrics
+from jaxbandit.bounds import bayes_optimum
 from jaxbandit.command_line.experiment import begin_and_play, finish
 from jaxbandit.command_line.options import Simulation, main, option
-from jaxbandit.reports.pictures import Pictures, frameless, legend_below, panels
+from jaxbandit.reports.pictures import Pictures
 from jaxbandit.reports.tables import Row, Tables
 from jaxbandit.stress import PriorSpace
 
@@ -51,24 +52,6 @@ class Settings(Simulation):
     problems: int = option(2000, "pairs of arms drawn from each prior")
 
 
-class Drawn(NamedTuple):
-    """What is known of one prior: the recorded rounds, and the optimum of each."""
-
-    times: list[int]
-    least: list[BayesOptimum]
-
-
-def horizons(name: str, settings: Settings) -> list[int]:
-    """The horizons of a prior that are asked for."""
-    return [n for n in HORIZONS[np.ndim(PRIORS[name])] if n <= settings.horizon]
-
-
-def drawn(name: str, settings: Settings) -> Drawn:
-    """The horizons of a prior, and the optimum of each."""
-    times = horizons(name, settings)
-    return Drawn(times, [bayes_optimum(PRIORS[name], n) for n in times])
-
-
 def policies(name: str, horizon: int) -> dict[str, Policy]:
     """Everybody, those that know the prior first."""
     prior = PRIORS[name]
@@ -85,70 +68,55 @@ def cases(settings: Settings) -> dict[str, Any]:
     for number, (name, prior) in enumerate(PRIORS.items()):
         space, random = PriorSpace(prior), np.random.default_rng([settings.seed, number])
         arms = {str(n): space.problem(random.random(space.dimension)).arms for n in range(settings.problems)}
-        times = horizons(name, settings)
+        times = [n for n in HORIZONS[np.ndim(prior)] if n <= settings.horizon]
         made[name] = {"scenarios": arms, "policies": policies(name, times[-1]), "times": times} | settings.size()
         made[name] |= {"horizon": times[-1], "random_numbers": "independent"}
     return made
 
 
-def multiples(result: Result, label: str, least: list[BayesOptimum]) -> metrics.Summary:
+def multiples(result: Result, label: str, least: np.ndarray) -> metrics.Summary:
     """The Bayes regret of a policy at each horizon, divided by the least."""
-    bayes = np.array([each.regret for each in least])
-    return metrics.Summary(*(field[0] / bayes for field in metrics.bayes_regret(result, label)))
+    return metrics.Summary(*(field[0] / least for field in metrics.bayes_regret(result, label)))
 
 
-def rows_of(result: Result, prior: Drawn) -> list[Row]:
+def rows_of(result: Result, least: np.ndarray) -> list[Row]:
     """The least regret, and each policy as a multiple of it, the best at the last horizon first."""
-    table = {label: multiples(result, label, prior.least) for label in result.labels}
-    first: Row = {"policy": "least regret"} | {
-        f"n = {n}": f"{each.regret:.3f}" for n, each in zip(prior.times, prior.least, strict=True)
-    }
-    rows = [first]
+    table = {label: multiples(result, label, least) for label in result.labels}
+    rows: list[Row] = [{"policy": "least regret"} | {f"n = {n}": f"{x:.3f}" for n, x in zip(result.times, least)}]
     for label in sorted(table, key=lambda label: table[label].mean[-1]):
         row: Row = {"policy": label}
-        for place, n in enumerate(prior.times):
-            mean, high = table[label].mean[place], table[label].high[place]
-            only_last = label == OPTIMUM and n < prior.times[-1]  # its table is not that of shorter horizons
+        for n, mean, high in zip(result.times, table[label].mean, table[label].high):
+            only_last = label == OPTIMUM and n < result.times[-1]  # its table is not that of shorter horizons
             row[f"n = {n}"] = "" if only_last else f"{mean:.2f} ± {high - mean:.2f}"
         rows.append(row)
     return rows
 
 
-def draw(results: dict[str, Result], priors: dict[str, Drawn]) -> Pictures:
+def draw(results: dict[str, Result], least: dict[str, np.ndarray]) -> Pictures:
     """Multiples of the least regret against the horizon, a panel for each prior."""
-    figure, axes = panels(2, 2, (11, 9), sharey=True)
-    for ax, (name, result) in zip(axes.flat, results.items()):
-        for number, label in enumerate(label for label in DRAWN if label in result.labels):
-            seen = multiples(result, label, priors[name].least)
-            error = [seen.mean - seen.low, seen.high - seen.mean]
-            ax.errorbar(priors[name].times, seen.mean, error, **plotting.curve_style(number), label=label)
-        ax.axhline(1, color="black", linewidth=1.2, label="the least")
-        ax.set_xscale("log")
-        ax.set_yscale("log")
-        ax.set_xticks(priors[name].times, [str(n) for n in priors[name].times])
-        low, high = ax.get_ylim()
-        ax.set_yticks([1, 1.5, 2, 3, 5], ["1", "1.5", "2", "3", "5"])
-        ax.set_ylim(low, high)
-        ax.minorticks_off()
-        frameless(ax, title=name, xlabel="rounds", ylabel="Bayes regret / the least")
+    lines = {
+        name: {
+            label: (result.times, multiples(result, label, least[name])) for label in DRAWN if label in result.labels
+        }
+        for name, result in results.items()
+    }
     first = next(iter(results.values()))
-    figure.suptitle(
-        f"{len(first.scenarios):,} pairs of arms from each prior, {first.runs} runs of each; 95 % intervals"
-    )
-    legend_below(figure)
-    yield "bayes", figure
+    title = f"{len(first.scenarios):,} pairs of arms from each prior, {first.runs} runs of each; 95 % intervals"
+    scales = {"xscale": "log", "yscale": "log", "xlabel": "rounds"}
+    yield "bayes", curves(lines, 2, "Bayes regret / the least", title, **scales)
 
 
 def run(settings: Settings) -> dict[str, Result]:
     """Play all policies on arms from every prior, print what was seen and write the folder."""
     folder, results = begin_and_play("bayes", settings, cases(settings))
     print(f"{settings.problems:,} pairs of arms from each prior, {settings.runs} runs of each")
-    priors = {name: drawn(name, settings) for name in results}
-    tables: Tables = {
-        name.replace(", ", "_").replace(" ", "_"): (f"{name}: multiples of the least Bayes regret", rows_of(*each))
-        for name, each in ((name, (results[name], priors[name])) for name in results)
-    }
-    finish(folder, tables, draw(results, priors))
+    tables: Tables = {}
+    least = {}
+    for name, result in results.items():
+        least[name] = np.array([bayes_optimum(PRIORS[name], int(n)).regret for n in result.times])
+        title = f"{name}: multiples of the least Bayes regret"
+        tables[name.replace(", ", "_").replace(" ", "_")] = title, rows_of(result, least[name])
+    finish(folder, tables, draw(results, least))
     return results
 
 

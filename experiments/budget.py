@@ -3,14 +3,21 @@
 Plays the atlas's arms in growing numbers, with M / K as in the atlas and all states seen, by Whittle's index, the
 relaxation's priority rule, the myopic rule and random play; and by policies that steer the shares of arms in each state
 towards the relaxation's: follow-the-virtual-advice, the two-set policy (arms of one kind) and LP-update with plans of
-five rounds. Prints and writes (CSV) how far each stays behind the relaxation's bound, per arm and round, in the second
-half of the rounds, with its 95 % interval; how that gap falls with K; and what theory says of it: the gap of an index
-rule falls exponentially if the shares of arms in each state settle where the relaxation would have them (as 1 / sqrt(K)
-if no state is played in part), and stays if they keep oscillating or settle elsewhere. The best policy's gap stands
-beside it where it is known. "collapsing" is also played by those who see only the arms that they play. Ten arms are
-also played by policies that have to learn the chains. Draws gaps against K and against time, and puts all of it on one
-page, report.html. About 40 minutes on two cores. For K arms with S states a run keeps 16 K S bytes of each policy:
-32 runs of 1,000 machines with ten states 5 MB. Ctrl-C keeps what is done, and the same command continues.
+five rounds. "collapsing" is also played by those who see only the arms that they play ("unseen"; the bound is that for
+players who see all). Ten arms are also played by policies that have to learn the chains. Prints and writes (CSV) the
+gap: the relaxation's bound less what is collected, per arm and round, in the second half of the rounds, with its 95 %
+interval. The relaxation keeps the budget only on average, and no policy collects more than it; the best policy's gap
+stands beside it where it is known. Draws gaps against K and against time. About 40 minutes on two cores. For K arms
+with S states a run keeps 16 K S bytes of each policy: 32 runs of 1,000 machines with ten states 5 MB. Ctrl-C keeps what
+is done, and the same command continues.
+
+How the gap falls with K, beside what theory says: with many arms the share of arms in each state hardly fluctuates. If
+the shares settle where the relaxation would have them, the gap of an index rule falls exponentially, or as 1 / sqrt(K)
+if no state is played in part; that begins only when the fluctuations, about 1 / sqrt(K), are well below 'room': in the
+state of which some arms are played and others are not, the share of all arms that are played, or that are not if these
+are fewer. If the shares swing or rest elsewhere, the gap stays. 'Limit' is the gap without fluctuations; none is given
+if states tie for the last plays. 'Exponent' is the power of K with which the gap changes from the fewest to the most
+arms with a clear gap. What theory says of those that steer is proved under more conditions.
 """
 
 from __future__ import annotations
@@ -20,37 +27,14 @@ from typing import Any
 
 import numpy as np
 
-from experiments.budgets import curves, gaps, problems
+from experiments.budgets import gaps, problems
 from experiments.budgets.gaps import Played
 from jaxbandit import Policy, Result
 from jaxbandit.command_line.experiment import begin, finish, play
 from jaxbandit.command_line.options import Simulation, main, names_in, numbers_in, option
-from jaxbandit.reports.page import Report
 from jaxbandit.reports.pictures import Pictures
 from jaxbandit.reports.tables import Tables
 from jaxbandit.timing.machine import describe
-
-HOW_TO_READ = (
-    "The gap is the relaxation's bound less what is collected, per arm and round, in the second half of the rounds. "
-    "The relaxation keeps the budget only on average, and no policy collects more than it. Part of the gap cannot be "
-    "closed by any policy. With many arms, the share of arms in each state hardly fluctuates. If the shares settle "
-    "where the relaxation would have them, the gap falls exponentially in K, or as 1 / sqrt(K) if no state is played "
-    "in part. The exponential fall begins only when the fluctuations, about 1 / sqrt(K), are too small to change which "
-    "states are played, which is when they are well below 'room': in the state of which some arms are played and "
-    "others are not, the share of all arms that are played, or that are not if these are fewer. If the shares keep "
-    "oscillating ('swing') or settle elsewhere ('rest elsewhere'), the gap stays. 'Limit' is the gap if the shares do "
-    "not fluctuate at all. None is given if states tie for the last plays, which go to arms by their numbers. "
-    "'Exponent' is the power of K with which the gap changes from the fewest to the most arms whose gap is more than "
-    "twice as large as its interval is wide: -1/2 for a square root, and further below 0 with more arms for an "
-    "exponential fall. What theory says of those that steer is proved under more conditions, such as ergodic arms, and "
-    "of LP-update for plans that are long enough. 'Unseen' arms show their state only when they are played. Their "
-    "bound is that for players who see all states, so that their gap includes what is lost by not seeing."
-)
-UNSEEN = "'Whittle, last seen' sees only the arms that it plays; all others see all states."
-LEARNERS = (
-    "Learners are told what states pay and what plays cost, and see all states. The gap of a learner cannot fall far "
-    "below that of the rule it learns, Whittle's."
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,13 +48,8 @@ class Settings(Simulation):
     runs: int = option(32, "independent runs of every policy with the most arms; of fewer arms as many more")
     runs_steered: int = option(64, "independent runs of those that steer; 0 to leave them out")
     horizon: int = option(1000, "rounds of a run")
-    scenarios: str = option(
-        ", ".join(problems.NAMES), "problems of the atlas in which all arms pay, with commas between them"
-    )
-    sizes: str = option(
-        "5, 10, 30, 100, 300, 1000",
-        "numbers of arms, with commas between them; left out where they give no whole number of plays",
-    )
+    scenarios: str = option(", ".join(problems.NAMES), "of the atlas, with commas between them")
+    sizes: str = option("5, 10, 30, 100, 300, 1000", "numbers of arms that give a whole number of plays, with commas")
     learners: int = option(10, "arms that learners play; 0 for no learners")
     rounds_of_learners: int = option(10_000, "rounds of a learner's run")
 
@@ -78,14 +57,10 @@ class Settings(Simulation):
         """The problems asked for."""
         return names_in(self.scenarios, "--scenarios", problems.NAMES)
 
-    def numbers(self) -> list[int]:
-        """The numbers of arms asked for, the least first."""
-        return numbers_in(self.sizes, "--sizes", 2)
-
 
 def of_arms(settings: Settings) -> list[tuple[str, int]]:
     """The problems, each with the numbers of arms that it can be played with."""
-    names, numbers = settings.names(), settings.numbers()
+    names, numbers = settings.names(), numbers_in(settings.sizes, "--sizes", 2)
     pairs = [(name, number) for name in names for number in numbers if problems.playable(name, number)]
     if missing := set(names) - {name for name, _ in pairs}:
         none = f"give no whole number of plays in {', '.join(sorted(missing))}"
@@ -116,35 +91,24 @@ def not_learned(settings: Settings) -> dict[str, str]:
     return {name: reason for name in names if (reason := problems.not_for_learners(name))} | few
 
 
-def check(settings: Settings) -> None:
-    """Raise ValueError unless there are as many runs and rounds as the tables need."""
+def cases(settings: Settings) -> dict[str, Any]:
+    """A case for each problem and number of arms, one more if its arms are also played unseen, and one for learners."""
     for name, least, why in (
         ("runs", 2, "an interval needs them"),
-        *([("runs_steered", 2, "an interval needs them, or 0")] if settings.runs_steered else []),
+        ("runs_steered", 2 * (settings.runs_steered != 0), "an interval needs them, or 0"),
         ("horizon", 2, "the second half counts"),
         ("rounds_of_learners", 10, "with fewer nobody learns"),
     ):
         if (value := getattr(settings, name)) < least:
             raise ValueError(f"--{name.replace('_', '-')}: {value}; give at least {least}, as {why}")
-
-
-def cases(settings: Settings) -> dict[str, Any]:
-    """A case for each problem and number of arms, one more if its arms are also played unseen, and one for learners."""
-    check(settings)
     known, learned = of_arms(settings), of_learners(settings)
-    most, horizon, rounds = max(settings.numbers()), settings.horizon, settings.rounds_of_learners
+    most, rounds = max(numbers_in(settings.sizes, "--sizes", 2)), settings.rounds_of_learners
     stretches = sorted({int(t) for t in np.rint(np.geomspace(rounds / 1000, rounds, 13)) if t >= 1} | {rounds})
 
     def case(name: str, number: int, policies: dict[str, Policy], observed: bool = True) -> dict[str, Any]:
-        return {
-            "scenarios": {name: problems.arms_of(name, number, observed)},
-            "policies": policies,
-            "plays": problems.plays_of(name, number),
-            "runs": settings.runs * most // number,
-            "horizon": horizon,
-            "times": [horizon // 2, horizon],
-            "key": settings.key(),
-        }
+        arms = {"scenarios": {name: problems.arms_of(name, number, observed)}, "plays": problems.plays_of(name, number)}
+        times = [settings.horizon // 2, settings.horizon]
+        return settings.size() | arms | {"policies": policies, "runs": settings.runs * most // number, "times": times}
 
     planned = {case_name(*each): case(*each, problems.knowing(*each)) for each in known}
     for each in known if settings.runs_steered else ():
@@ -189,9 +153,9 @@ def tabulate(results: dict[str, Result], settings: Settings) -> Tables:
 def draw(results: dict[str, Result], settings: Settings) -> Pictures:
     """Gaps against the number of arms, and of learners against time."""
     known, steered, unseen, learned = parts(results, settings)
-    yield "gaps", curves.over_arms(known, unseen, steered)
+    yield "gaps", gaps.over_arms(known, unseen, steered)
     if learned:
-        yield "learned", curves.over_rounds(learned)
+        yield "learned", gaps.over_rounds(learned)
 
 
 def run(settings: Settings) -> dict[str, Result]:
@@ -202,13 +166,7 @@ def run(settings: Settings) -> dict[str, Result]:
         print("not played by learners: " + ", ".join(f"{name} ({why})" for name, why in out.items()))
     results = play(planned, folder)
     print(f"{settings.runs:,} runs with the most arms, {settings.horizon:,} rounds")
-    sizes = f"{settings.runs:,} runs with the most arms, {settings.horizon:,} rounds, seed {settings.seed}."
-    captions = {
-        "gaps": ("gaps", f"Gap against the number of arms. {UNSEEN if of_unseen(settings) else ''}"),
-        "learned": ("learned", f"Gap against time, with {settings.learners} arms. {LEARNERS}"),
-    }
-    report = Report("Budgets: how near the bound", f"{sizes} {HOW_TO_READ}", captions)
-    finish(folder, tabulate(results, settings), draw(results, settings), f"{describe()}.", report=report)
+    finish(folder, tabulate(results, settings), draw(results, settings), f"{describe()}.")
     return results
 
 

@@ -5,9 +5,10 @@ states themselves) to 1/2 (nothing of them). The arms' chains are scenario 1's, 
 1 pays 1 and symbol 0 nothing, so that noise draws all means to 1/2, and symbols are no Markov chain any more. Then five
 arms that go round four states in order and show 1 only in the first two, the best of them always: their symbols are far
 from independent, but not those of two plays in a row, and the test cannot see it. Prints and writes (CSV) how often the
-test takes arms for Markovian at the end, and the regret of policies that take symbols for states and of the myopic rule
-that knows chains and errors; draws both against the error, and puts everything on one page (report.html). Ctrl-C keeps
-what is done, and the same command continues; runs may grow.
+test takes arms for Markovian at the end (of arms that were given up, after few plays), and the regret of policies that
+take symbols for states and of the myopic rule that knows chains and errors, which plays the best arm of scenario 1 in
+every round, as no other promises more after a start in state 0; draws both against the error. Ctrl-C keeps what is
+done, and the same command continues; runs may grow.
 """
 
 from __future__ import annotations
@@ -15,18 +16,16 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from matplotlib.figure import Figure
 
 import jaxbandit
+from experiments.comparisons.curves import Curves, curves
 from experiments.published.phases import RECORD, recorders
 from experiments.published.scenarios import SLOWER
 from jaxbandit import HiddenMyopic, Policy, Result, atlas, divergences, metrics
 from jaxbandit.command_line.experiment import begin_and_play, finish
 from jaxbandit.command_line.options import Simulation, main
 from jaxbandit.environments import HiddenArms
-from jaxbandit.plotting import curve_style
-from jaxbandit.reports.page import Report
-from jaxbandit.reports.pictures import frameless, legend_below, panels
+from jaxbandit.reports.pictures import Pictures
 from jaxbandit.reports.tables import Row, Tables, final_table, in_short, of_all, write
 
 ERRORS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
@@ -39,15 +38,6 @@ LEARNERS: dict[str, Policy] = {
     "IMED-MC": jaxbandit.IMEDMC(),
 }
 CYCLES = "cycles of four states"
-
-INTRODUCTION = (
-    "The paper remarks that rewards may come from a chain that is not seen. A policy that takes the symbols for states "
-    "still has the right mean, but the symbols of an arm are no Markov chain, and TV-KL-UCB's test sees only how far "
-    "one symbol depends on the one before. A policy plays arms that it gave up too rarely to judge them: at the end, "
-    "the verdict on these is one of few plays. The myopic rule that knows chains and errors plays the best arm of "
-    "scenario 1 in every round, as no other promises more after a start in state 0. With an error of 1/2 all arms are "
-    "alike."
-)
 
 
 class Problem(NamedTuple):
@@ -71,11 +61,8 @@ def problems() -> dict[str, Problem]:
 
 def cases(settings: Simulation) -> dict[str, Any]:
     """A case for each problem; what is asked for is known at the end and in the middle."""
-    asked = {
-        "times": sorted({max(1, settings.horizon // 2), settings.horizon}),
-        **recorders({ADAPTIVE: LEARNERS[ADAPTIVE]}),
-        **settings.size(),
-    }
+    times = sorted({max(1, settings.horizon // 2), settings.horizon})
+    asked = settings.size() | recorders({ADAPTIVE: LEARNERS[ADAPTIVE]}) | {"times": times}
     return {
         name: {"scenarios": {name: arms}, "policies": LEARNERS | {KNOWING: HiddenMyopic.of(arms)}, **asked}
         for name, (_, _, arms) in problems().items()
@@ -88,29 +75,21 @@ def dependence(arms: HiddenArms) -> np.ndarray:
     return np.asarray(np.abs(symbols[:, 0, 1] + symbols[:, 1, 0] - 1))
 
 
-def markovian(result: Result) -> np.ndarray:
-    """Share of runs in which each arm is taken for Markovian at the end, [K]."""
-    return np.asarray(result.recorded[RECORD][ADAPTIVE][0, 0, :, -1].mean(axis=0))
-
-
-def weighed(result: Result) -> float:
-    """The share of all plays that went to arms which are taken for Markovian at the end."""
-    plays = result.visits[ADAPTIVE][0, 0, :, -1].sum(-1)  # [R, K]
-    return float((plays * result.recorded[RECORD][ADAPTIVE][0, 0, :, -1]).sum() / plays.sum())
-
-
 def verdict_rows(results: dict[str, Result]) -> list[Row]:
     """What the test says of each problem, beside what it would have to see."""
     rows: list[Row] = []
     for name, (chains, error, arms) in problems().items():
-        far, shares, means = dependence(arms), markovian(results[name]), np.sort(arms.means())[::-1]
+        said = results[name].recorded[RECORD][ADAPTIVE][0, 0, :, -1]  # whether arms are taken for Markovian at the end
+        plays = results[name].visits[ADAPTIVE][0, 0, :, -1].sum(-1)  # [R, K]
+        far, shares, means = dependence(arms), said.mean(axis=0), np.sort(arms.means())[::-1]
         best = int(arms.means().argmax())
         others = np.delete(far, best)
         row: Row = {"chains": chains, "error": f"{error:g}", "best mean": f"{means[0]:.3f}"}
         row |= {"gap": float(means[0] - means[1]), "best arm's distance": f"{far[best]:.3f}"}
         row |= {"the others'": f"{others.min():.3f} to {others.max():.3f}"}
         row |= {"best arm Markovian": float(shares[best]), "others Markovian": float(np.delete(shares, best).mean())}
-        rows.append(row | {"all arms Markovian": float(shares.mean()), "weighed by plays": weighed(results[name])})
+        weighed = float((plays * said).sum() / plays.sum())  # the share of plays of these arms
+        rows.append(row | {"all arms Markovian": float(shares.mean()), "weighed by plays": weighed})
     return rows
 
 
@@ -141,88 +120,39 @@ def tabulate(results: dict[str, Result]) -> Tables:
     }
 
 
-def least(results: dict[str, Result], chains: str) -> dict[str, list[str]]:
-    """By learner the errors with which it has the least regret, beyond chance, of these chains."""
-    errors: dict[str, list[str]] = {}
-    for name, problem in problems().items():
-        if problem.chains == chains:
-            ends = {label: metrics.pseudo_regret(results[name], label)[0, 0, :, -1] for label in LEARNERS}
-            first, second = sorted(ends, key=lambda label: float(ends[label].mean()))[:2]
-            if metrics.summary(ends[first] - ends[second]).high < 0:
-                errors.setdefault(first, []).append(f"{problem.error:g}")
-    return errors
-
-
-def in_words(results: dict[str, Result]) -> list[str]:
-    """From which error on the best arm is mostly taken for independent, who is best where, and the cycles."""
-    sentences = []
-    rows = verdict_rows(results)
-    for chains in dict.fromkeys(str(row["chains"]) for row in rows):
-        here = [row for row in rows if row["chains"] == chains]
-        if chains == CYCLES:
-            sentences.append(
-                f"The {chains}: the best arm, which shows 1 1 0 0 for ever, is taken for Markovian in "
-                f"{here[0]['best arm Markovian']:.1%} of the runs, the others in {here[0]['others Markovian']:.1%}."
-            )
-            continue
-        blind = [str(row["error"]) for row in here if float(row["best arm Markovian"]) < 0.5]
-        which = f"with errors {', '.join(blind)}" if blind else "with no error"
-        best = "; ".join(f"{label} with errors {', '.join(errors)}" for label, errors in least(results, chains).items())
-        sentences.append(
-            f"{chains}: in most runs the best arm is taken for independent {which}. "
-            f"The least regret of those that learn, beyond chance, has {best or 'nobody'}."
-        )
-    return sentences
-
-
-def draw(results: dict[str, Result], size: str) -> Figure:
+def draw(results: dict[str, Result], size: str) -> Pictures:
     """Verdicts, regret and the best arm's share of the plays against the error, a column for each kind of chains.
 
     With an error of 1/2 all arms are best, and there is nothing to be drawn but the verdict.
     """
-    every = problems()
-    columns = [chains for chains in dict.fromkeys(each.chains for each in every.values()) if chains != CYCLES]
-    figure, axes = panels(3, len(columns), (5.8 * len(columns), 11), sharex=True, sharey="row")
-    for chains, (top, middle, below) in zip(columns, axes.T, strict=True):
-        here = {name: each for name, each in every.items() if each.chains == chains}
-        errors = [each.error for each in here.values()]
-        shares = np.array([markovian(results[name]) for name in here])  # [errors, K]
-        best = int(next(iter(here.values())).arms.means().argmax())
-        for values, line, label in (
-            (shares[:, best], "o-", "best arm"),
-            (np.delete(shares, best, axis=1).mean(1), "o--", "mean of the others"),
-        ):
-            top.plot(errors, values, line, color="black", label=f"taken for Markovian: {label}")
-        for number, label in enumerate([*LEARNERS, KNOWING]):
-            style = curve_style(number) | {"label": label}
-            unlike = [name for name, each in here.items() if each.error != 0.5]
-            ends = np.array([metrics.pseudo_regret(results[name], label)[0, 0, :, -1] for name in unlike])
-            plays = np.array([metrics.best_share(results[name], label)[0, 0, :, -1] for name in unlike])
-            for ax, values in ((middle, ends), (below, plays)):
-                s = metrics.summary(values)
-                ax.errorbar([here[name].error for name in unlike], s.mean, yerr=s.high - s.mean, capsize=3, **style)
-        top.set_title(chains, fontsize="medium")
-        below.set_xlabel("probability that a state shows the other's symbol")
-    for ax, name in zip(axes[:, 0], ("share of runs", "pseudo-regret", "best arm's share of the plays"), strict=True):
-        ax.set_ylabel(name)
-    for ax in axes.flat:
-        frameless(ax)
-    axes[1, 0].set_yscale("symlog", linthresh=10, linscale=0.3)
-    figure.suptitle(f"Means of {size}, 95 % intervals")
-    axes[1, 0].set_ylim(bottom=0)
-    legend_below(figure)
-    return figure
+    kinds = [chains for chains in dict.fromkeys(each.chains for each in problems().values()) if chains != CYCLES]
+    judged: dict[str, Curves] = {}
+    played: dict[str, Curves] = {}
+    for chains in kinds:
+        here = {name: each for name, each in problems().items() if each.chains == chains}
+        errors, best = [each.error for each in here.values()], int(next(iter(here.values())).arms.means().argmax())
+        said = np.array([results[name].recorded[RECORD][ADAPTIVE][0, 0, :, -1] for name in here])  # [errors, run, K]
+        judged[f"{chains}: arms taken for Markovian"] = {
+            "best arm": (errors, said[..., best]),
+            "mean of the others": (errors, np.delete(said, best, axis=-1).mean(-1)),
+        }
+    for what, measure in (("pseudo-regret", metrics.pseudo_regret), ("best arm's share", metrics.best_share)):
+        for chains in kinds:
+            here = {name: each.error for name, each in problems().items() if each[:1] == (chains,) and each.error < 0.5}
+            played[f"{chains}: {what}"] = {
+                label: (list(here.values()), [measure(results[name], label)[0, 0, :, -1] for name in here])
+                for label in (*LEARNERS, KNOWING)
+            }
+    below = {"xlabel": "probability that a state shows the other's symbol"}
+    yield "hidden", curves(judged | played, len(kinds), "", f"Means of {size}, 95 % intervals", **below)
 
 
 def run(settings: Simulation) -> dict[str, Result]:
     """Play, print the tables and write the folder."""
     folder, results = begin_and_play("hidden", settings, cases(settings), grows=True)
-    size = f"{settings.runs:,} runs of {settings.horizon:,} rounds"
     write(of_all("case", {name: final_table(result) for name, result in results.items()}), folder / "final.csv")
-    captions = {"hidden": ("Verdict, regret and plays by error", "By the error with which states are shown.")}
-    report = Report("Hidden arms", f"{INTRODUCTION} Here: {size}, seed {settings.seed}.", captions)
-    pictures = [("hidden", draw(results, size))]
-    finish(folder, tabulate(results), pictures, "\n".join(in_words(results)), report=report)
+    pictures = draw(results, f"{settings.runs:,} runs of {settings.horizon:,} rounds")
+    finish(folder, tabulate(results), pictures)
     return results
 
 

@@ -21,13 +21,13 @@ import jax
 import numpy as np
 
 import jaxbandit
+from experiments.comparisons.curves import Curves, curves
 from experiments.published.scenarios import SCENARIOS, environment
 from jaxbandit import Gittins, MarkovArms, PlugInGittins, PosteriorGittins, Result, indices, metrics
 from jaxbandit.command_line.experiment import begin_and_play, finish
 from jaxbandit.command_line.options import Quick, Simulation, main, option
 from jaxbandit.environments import restarting
-from jaxbandit.plotting import curve_style
-from jaxbandit.reports.pictures import Pictures, frameless, legend_below, panels
+from jaxbandit.reports.pictures import Pictures
 from jaxbandit.reports.tables import Row, Tables, in_short
 
 DISCOUNTS = (0.9, 0.99, 0.999)
@@ -81,44 +81,33 @@ def policies(problem: Problem) -> dict[str, Any]:
     }
 
 
-def cases(settings: Settings) -> dict[str, Any]:
-    """A case for each problem, which records the rounds that its discount asks for."""
-
-    def case(problem: Problem) -> dict[str, Any]:
-        times = indices.rounds_to_record(problem.discount, settings.error)
-        size = {"key": settings.key(), "runs": settings.runs, "horizon": int(times[-1]), "times": times}
-        return {"scenarios": {problem.scenario: problem.arms}, "policies": policies(problem), **size}
-
-    return {name: case(problem) for name, problem in problems().items()} | {
-        name: case(problem) | again(problem) for name, problem in returning().items()
-    }
-
-
 def returning() -> dict[str, Problem]:
     """Those in which arms return to state 0, by the name of their case."""
     return {f"{name}, again": each for name, each in problems().items() if each[1] == "state 0" and each[2] in AGAIN}
 
 
-def again(problem: Problem) -> dict[str, Any]:
-    """What a case in which arms return has of its own."""
-    horizon = 10 * round(EPISODES / (1 - problem.discount) / 10)
-    arms = restarting(problem.arms, problem.discount)
-    times = [horizon // 10, horizon // 2, horizon]
-    return {"scenarios": {problem.scenario: arms}, "horizon": horizon, "times": times}
+def cases(settings: Settings) -> dict[str, Any]:
+    """A case for each problem, which records the rounds that its discount asks for, and those in which arms return."""
+
+    def case(problem: Problem, arms: Any, times: Any) -> dict[str, Any]:
+        size = {"key": settings.key(), "runs": settings.runs, "horizon": int(times[-1]), "times": times}
+        return {"scenarios": {problem.scenario: arms}, "policies": policies(problem), **size}
+
+    planned = {
+        name: case(each, each.arms, indices.rounds_to_record(each.discount, settings.error))
+        for name, each in problems().items()
+    }
+    for name, each in returning().items():
+        horizon = 10 * round(EPISODES / (1 - each.discount) / 10)
+        times = [horizon // 10, horizon // 2, horizon]
+        planned[name] = case(each, restarting(each.arms, each.discount), times)
+    return planned
 
 
 def optimum(problem: Problem) -> float:
     """What the player who knows the chains collects on average."""
     arms = problem.arms
     return indices.gittins_value(arms.transition, arms.reward, problem.discount, arms.initial)
-
-
-def best_alone(problem: Problem) -> float:
-    """What the best single arm, known, collects on average if it is played for ever."""
-    arms = problem.arms
-    moves, paid = problem.discount * arms.transition, arms.transition @ arms.reward[..., None]
-    values = np.linalg.solve(np.eye(moves.shape[-1]) - moves, paid)[..., 0]
-    return float(np.sum(arms.initial * values, axis=-1).max())
 
 
 def missed(result: Result, problem: Problem) -> dict[str, np.ndarray]:
@@ -139,8 +128,11 @@ def shares_missed(best: float | np.ndarray, collected: dict[str, np.ndarray]) ->
 
 
 def missed_alone(problem: Problem) -> float:
-    """The share of the optimum that the best single arm, known, does not collect on average; exact."""
-    return max(0.0, 1 - best_alone(problem) / optimum(problem))
+    """The share of the optimum that the best arm alone, known, does not collect on average; exact."""
+    arms = problem.arms
+    moves, paid = problem.discount * arms.transition, arms.transition @ arms.reward[..., None]
+    values = np.linalg.solve(np.eye(moves.shape[-1]) - moves, paid)[..., 0]
+    return max(0.0, 1 - float(np.sum(arms.initial * values, axis=-1).max()) / optimum(problem))
 
 
 def tabulate(results: dict[str, Result]) -> Tables:
@@ -151,17 +143,13 @@ def tabulate(results: dict[str, Result]) -> Tables:
         row |= {"optimum": f"{optimum(problem):,.3f}", ALONE: f"{missed_alone(problem):.2%}"}
         shares = missed(results[name], problem)
         rows.append(row | {label: in_short(values, ".2%") for label, values in shares.items()})
-    title = (
-        "Share of the optimum that is not collected, mean ± half of its 95 % interval, runs paired\n"
-        "(0 but for chance and the error of the sums for the rule that knows the chains, exact for the best arm alone)"
+    what, chance = "Share of the optimum that is not collected", "mean ± half of its 95 % interval, runs paired"
+    exact = (
+        "0 but for chance and the error of the sums for the rule that knows the chains, exact for the best arm alone"
     )
-    returns = "Share of the optimum that is not collected where arms return to state 0, about " + (
-        f"{EPISODES:,} times; mean ± half of its 95 % interval, runs paired"
-    )
-    return {
-        "missed": (title, rows),
-        "again": (returns, [row for name in returning() for row in rows_of(results, name)]),
-    }
+    returns = f"{what} where arms return to state 0, about {EPISODES:,} times; {chance}"
+    again = [row for name in returning() for row in rows_of(results, name)]
+    return {"missed": (f"{what}, {chance}\n({exact})", rows), "again": (returns, again)}
 
 
 def rows_of(results: dict[str, Result], name: str) -> list[Row]:
@@ -173,48 +161,26 @@ def rows_of(results: dict[str, Result], name: str) -> list[Row]:
     for label in result.labels:
         until = np.einsum("rtks,ks->rt", result.visits[label][0, 0], result.reward[0])
         collected[label] = np.stack([until[:, 0], until[:, 2] - until[:, 1]], axis=1)
-    rows: list[Row] = []
-    for part, part_name in enumerate(PARTS):
-        row: Row = {"scenario": problem.scenario, "discount": f"{problem.discount:g}", "rounds": part_name}
-        shares = shares_missed(best, collected)
-        rows.append(row | {label: in_short(values[:, part], ".2%") for label, values in shares.items()})
-    return rows
-
-
-def in_words(results: dict[str, Result]) -> str:
-    """Which policy that learns misses least, how often, and how often beyond chance."""
-    least: dict[str, list[bool]] = {}
-    for name, problem in problems().items():
-        shares = missed(results[name], problem)
-        first, second = sorted(shares.keys() - {KNOWN}, key=lambda label: float(shares[label].mean()))[:2]
-        least.setdefault(first, []).append(bool(metrics.summary(shares[second] - shares[first]).low > 0))
-    return f"Of {len(problems())} problems, the least is missed among those that learn by " + "; ".join(
-        f"{label} in {len(clear)}, beyond chance (95 %, paired with the second) in {sum(clear)}"
-        for label, clear in sorted(least.items(), key=lambda item: -len(item[1]))
-    )
+    shares = shares_missed(best, collected)
+    return [
+        {"scenario": problem.scenario, "discount": f"{problem.discount:g}", "rounds": rounds}
+        | {label: in_short(values[:, part], ".2%") for label, values in shares.items()}
+        for part, rounds in enumerate(PARTS)
+    ]
 
 
 def draw(results: dict[str, Result]) -> Pictures:
     """The share missed against the discount; a column for each scenario, a row for each start."""
-    figure, axes = panels(len(STARTS), len(SCENARIOS), (17, 8.5), sharex=True)
-    for (start, scenario), ax in zip(itertools.product(STARTS, SCENARIOS), axes.flat, strict=True):
+    lines: dict[str, Curves] = {}
+    for start, scenario in itertools.product(STARTS, SCENARIOS):
         here = {name: problem for name, problem in problems().items() if problem[:2] == (scenario, start)}
         rounds = [1 / (1 - problem.discount) for problem in here.values()]
         seen = [missed(results[name], problem) for name, problem in here.items()]
-        for number, label in enumerate(seen[0]):
-            each = [metrics.summary(100 * shares[label]) for shares in seen]
-            means, halves = [s.mean for s in each], [s.high - s.mean for s in each]
-            style = curve_style(number) | {"capsize": 3, "label": label}
-            ax.errorbar(rounds, means, yerr=halves, **style)
-        alone = [100 * missed_alone(problem) for problem in here.values()]
-        ax.plot(rounds, alone, color="black", linestyle=":", label=ALONE)
-        frameless(ax, f"{scenario}, from {'state 0' if start == 'state 0' else 'settled states'}", xscale="log")
-    for ax in axes[-1]:
-        ax.set_xlabel("1 / (1 - discount), rounds")
-    for ax in axes[:, 0]:
-        ax.set_ylabel("% of the optimum missed")
-    legend_below(figure)
-    yield "known_chains", figure
+        drawn: dict[str, Any] = {label: (rounds, [100 * shares[label] for shares in seen]) for label in seen[0]}
+        drawn[ALONE] = rounds, [100 * missed_alone(problem) for problem in here.values()]
+        lines[f"{scenario}, from {'state 0' if start == 'state 0' else 'settled states'}"] = drawn
+    axes = {"xscale": "log", "xlabel": "1 / (1 - discount), rounds"}
+    yield "known_chains", curves(lines, len(SCENARIOS), "% of the optimum missed", **axes)
 
 
 def run(settings: Settings) -> dict[str, Result]:
@@ -223,7 +189,7 @@ def run(settings: Settings) -> dict[str, Result]:
     fixed = ("seed", "error")
     folder, results = begin_and_play("known_chains", settings, cases(settings), default=out, fixed=fixed)
     print(f"{settings.runs:,} runs")
-    finish(folder, tabulate(results), draw(results), in_words(results))
+    finish(folder, tabulate(results), draw(results))
     return results
 
 

@@ -90,15 +90,10 @@ def growth_table(results: dict[str, Result]) -> list[Row]:
 def tabulate(results: dict[str, Result]) -> Tables:
     """Growth over the last decades of rounds."""
     sizes = "; ".join(f"{name}: {result.runs:,} runs to {result.times[-1]:,}" for name, result in results.items())
-    title = (
-        "Growth of pseudo-regret per log t in the last decades of rounds, mean ± half of its 95 % interval, runs paired"
-    )
-    return {
-        "growth": (
-            f"{title}\n({sizes}; in brackets the bound for policies good for i.i.d. arms)",
-            growth_table(results),
-        )
-    }
+    title = "Growth of pseudo-regret per log t in the last decades of rounds"
+    chance = "mean ± half of its 95 % interval, runs paired"
+    brackets = "in brackets the bound for policies good for i.i.d. arms"
+    return {"growth": (f"{title}, {chance}\n({sizes}; {brackets})", growth_table(results))}
 
 
 def run(settings: Settings) -> dict[str, Result]:

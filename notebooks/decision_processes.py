@@ -149,5 +149,5 @@ legend = ax.legend(frameon=False)
 # every state of the others, and the difference grows with the number of arms. If what you do decides where you are,
 # there is no such short cut, and posterior sampling is the one to begin with.
 #
-# `python -m experiments.bandit_as_process` and `python -m experiments.decision_processes` play all of this at full
-# size, with more policies and processes, and say in which share of its runs each one fails.
+# `python -m experiments.decision_processes` plays such processes at full size, with more policies, and says in which
+# share of its runs each one fails.

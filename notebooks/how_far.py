@@ -92,4 +92,4 @@ plt.show()
 # ## What it costs elsewhere
 #
 # Who learned a prior is good on average over it, not everywhere. `stress.worst` finds the arms on which the network
-# loses most to the best of a panel; `python -m experiments.learned` does all this for chains and longer runs, too.
+# loses most to the best of a panel; the page on learning has all this for chains and longer runs, too.

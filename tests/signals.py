@@ -63,9 +63,9 @@ def play_search(folder):
 def play_command(folder):
     """A sweep of training runs, simulations of held-out runs, tables and pictures, as the command line plays them."""
     sizes = ["--runs", "20", "--held-out", "20", "--horizon", "300", "--grid", "scale = [0.5, 1.0]"]
-    sys.argv = ["tune", *sizes, "--out", str(folder)]
+    sys.argv = ["jaxbandit", "tune", *sizes, "--out", str(folder)]
     with contextlib.redirect_stdout(io.StringIO()):
-        runpy.run_module("experiments.tune", run_name="__main__")
+        runpy.run_module("jaxbandit", run_name="__main__")
 
 
 PLAYED = {"sweep": play_sweep, "loop": play_loop, "survey": play_survey, "search": play_search, "command": play_command}

@@ -5,9 +5,8 @@ import pytest
 
 import jaxbandit
 from experiments import budget
-from experiments.budgets import gaps, limit, problems
+from experiments.budgets import gaps, problems
 from jaxbandit import Uniform, environments
-from jaxbandit.command_line.experiment import check_cases
 
 
 def test_bounds_and_budgets():
@@ -18,7 +17,7 @@ def test_bounds_and_budgets():
     assert set(problems.learning("machines 10", 10)) == set() != set(problems.learning("machines 5", 10))
 
 
-@pytest.mark.parametrize("label", problems.KNOWING)
+@pytest.mark.parametrize("label", [problems.WHITTLE, problems.RANDOM])
 def test_the_map_of_shares_is_that_of_a_loop(label):
     """Thirty rounds with three types and a cost, states one by one in the order of their numbers, in plain Python."""
     random = np.random.default_rng(0)
@@ -44,16 +43,16 @@ def test_the_map_of_shares_is_that_of_a_loop(label):
             collected -= played[k].sum() * (0.1, 0.2, 0.3)[k]
         here = after
         expected.append(collected)
-    result, shares = limit.rewards(arms, numbers, share, rounds=30)
+    result, shares = problems.rewards(arms, numbers, share, rounds=30)
     np.testing.assert_allclose(result, expected, atol=1e-12)
     np.testing.assert_allclose(shares[..., 1], played, atol=1e-12)
 
 
-@pytest.mark.parametrize("name", ["circular", "CPAP", "swinging", "no attractor 2"])
+@pytest.mark.parametrize("name", ["circular", "CPAP", "swinging"])
 def test_limits(name):
     """Whittle's rule reaches the bound but where shares swing; random play collects what a mixed chain does."""
-    result = limit.limit_of(name, problems.WHITTLE)
-    low, high = {"swinging": (0.03, 0.04), "no attractor 2": (0.005, 0.015)}.get(name, (-1e-6, 1e-6))
+    result = problems.limit_of(name, problems.WHITTLE)
+    low, high = {"swinging": (0.03, 0.04)}.get(name, (-1e-6, 1e-6))
     assert result.swings == (low > 0) and low < result.gap < high
     arms, share = problems.arms_of(name, 30), problems.plays_of(name, 30) / 30
     collected = []
@@ -62,9 +61,9 @@ def test_limits(name):
         law = np.linalg.matrix_power(mixed, 2**16)[0]
         laws = arms.known()
         collected.append(law @ (share * laws.earned[k] + (1 - share) * laws.kept[k]))
-    myopic = limit.limit_of(name, problems.MYOPIC)
+    myopic = problems.limit_of(name, problems.MYOPIC)
     assert myopic.tied == (name == "circular")  # where states 1 and 2 both bring a half in the next round
-    random = limit.limit_of(name, problems.RANDOM)
+    random = problems.limit_of(name, problems.RANDOM)
     assert random.gap == pytest.approx(problems.bound(name, 30) - np.mean(collected), abs=1e-9)
 
 
@@ -93,36 +92,36 @@ def test_the_exponent_is_that_of_the_clear_gaps():
     assert float(power[0]) == pytest.approx(-0.5, abs=0.04)
     assert float(power[1].strip("(")) < float(power[0]) < float(power[3].strip(")"))
     assert gaps.exponent({10: values[10], 10_000: values[10_000]}) == "-"
-    assert gaps.theory(limit.Limit(0.0, False, 0.0, False), 1.0) == "falls as 1 / sqrt(K)"
-    assert gaps.theory(limit.Limit(0.1, False, 0.1, False), 1.0) == "stays, as shares rest elsewhere"
+    assert gaps.theory(problems.Limit(0.0, False, 0.0, False), 1.0) == "falls as 1 / sqrt(K)"
+    assert gaps.theory(problems.Limit(0.1, False, 0.1, False), 1.0) == "stays, as shares rest elsewhere"
 
 
 def test_what_is_planned():
+    """As many more runs as arms are fewer; of five arms half is no whole number, and nobody learns with 0."""
     settings = budget.Settings(sizes="5, 10, 30", scenarios="circular, machines 10", runs=4)
     planned = budget.cases(settings)
-    sizes = {name: (case["plays"], case["runs"]) for name, case in planned.items()}
+    sizes = {name: (case["plays"], case["runs"]) for name, case in planned.items() if "steered" not in name}
     assert sizes == {
         "circular, 5 arms": (1, 24), "circular, 10 arms": (2, 12), "circular, 30 arms": (6, 4),
         "machines 10, 10 arms": (1, 12), "machines 10, 30 arms": (3, 4), "circular, 10 arms, learned": (2, 4),
-        "circular, 5 arms, steered": (1, 64), "circular, 10 arms, steered": (2, 64),
-        "circular, 30 arms, steered": (6, 64), "machines 10, 10 arms, steered": (1, 64),
-        "machines 10, 30 arms, steered": (3, 64),
     }  # fmt: skip
     known = planned["circular, 5 arms, steered"]["policies"]
     assert list(known) == [problems.ADVICE, problems.TWO_SET, problems.UPDATE] and known[problems.UPDATE].steps == 5
     assert problems.TWO_SET not in problems.steering("CPAP", 10)
-    without = budget.cases(budget.Settings(sizes="5", scenarios="circular", runs_steered=0, learners=0))
-    assert list(without) == ["circular, 5 arms"]
     assert planned["circular, 5 arms"]["times"] == [500, 1000]
     assert planned["circular, 10 arms, learned"]["times"][-1] == 10_000
     assert budget.not_learned(settings) == {"machines 10": "more than 8 states"}
+    without = budget.cases(budget.Settings(sizes="5", scenarios="circular", runs_steered=0, learners=0))
+    assert list(without) == ["circular, 5 arms"]
+    five = budget.Settings(scenarios="circular, swinging, machines 10", learners=5)
+    assert budget.of_learners(five) == [("circular", 5)]
+    assert list(budget.not_learned(five).values()) == ["no whole number of plays"] * 2
 
 
 def test_what_is_proved_of_those_that_steer():
     expected = {
         ("treadmill", problems.ADVICE): "falls as 1 / sqrt(K)",
         ("treadmill", problems.TWO_SET): "falls exponentially",
-        ("treadmill", problems.UPDATE): "falls exponentially",
         ("swinging", problems.UPDATE): "falls as 1 / sqrt(K)",
         ("CPAP", problems.UPDATE): "falls as log(K) / sqrt(K)",
         ("CPAP", problems.ADVICE): "open, as kinds differ",
@@ -130,48 +129,12 @@ def test_what_is_proved_of_those_that_steer():
     assert {case: gaps.theory_of_steering(*case) for case in expected} == expected
 
 
-def test_learners_leave_out_problems():
-    """Of five arms half is no whole number; no learner at all is asked for by 0."""
-    five = budget.Settings(scenarios="circular, swinging, machines 10", learners=5)
-    assert budget.of_learners(five) == [("circular", 5)]
-    assert list(budget.not_learned(five).values()) == ["no whole number of plays"] * 2
-    nobody = budget.Settings(learners=0)
-    assert budget.of_learners(nobody) == [] and budget.not_learned(nobody) == {}
-    ten = budget.Settings(scenarios="machines 10")
-    assert budget.of_learners(ten) == [] and list(budget.not_learned(ten)) == ["machines 10"]
-    assert all(problems.playable(name, number) for name in problems.NAMES for number in (10, 30))
-
-
 def test_wrong_options_are_refused(monkeypatch):
     """Before any arms are made."""
     monkeypatch.setattr(problems, "arms_of", None)
-    wrong = {"scenarios": ["circle", "CPAP, RiverSwim"], "sizes": ["10, 1", "7"], "runs": [1], "learners": [1, 3]}
-    for name, values in (wrong | {"horizon": [1], "rounds_of_learners": [9], "runs_steered": [1]}).items():
-        for value in values:
-            asked = {"scenarios": "circular, CPAP"} if value == "7" else {}
-            with pytest.raises(ValueError, match=f"^--{name.replace('_', '-')}: "):
-                budget.cases(budget.Settings(**asked, **{name: value}))
-
-
-def test_every_case_can_be_played():
-    check_cases(budget.cases(budget.Settings(sizes="10")))
-
-
-@pytest.mark.slow
-def test_collapsing_arms_are_also_played_unseen():
-    """With as many runs and rounds as by those who see all arms; a rule that only guesses loses the same on both."""
-    settings = budget.Settings(sizes="10", scenarios="collapsing", learners=0, runs=4, runs_steered=0, horizon=100)
-    planned = budget.cases(settings)
-    assert list(planned) == ["collapsing, 10 arms", "collapsing, 10 arms, unseen"]
-    seen, unseen = planned.values()
-    assert seen["scenarios"]["collapsing"].observed and not unseen["scenarios"]["collapsing"].observed
-    assert {seen[name] == unseen[name] for name in ("plays", "runs", "horizon", "times")} == {True}
-    results = {name: jaxbandit.simulate(**case, progress=False) for name, case in planned.items()}
-    of = {(row["problem"], row["policy"]): row for row in budget.tabulate(results, settings)["gaps"][1]}
-    unseen = "collapsing, unseen"
-    assert [policy for name, policy in of if name == unseen] == [problems.LAST_SEEN, problems.MYOPIC, problems.RANDOM]
-    for column in ("gap", "bound"):
-        assert of["collapsing", problems.RANDOM][column] == of[unseen, problems.RANDOM][column]
-    assert of[unseen, problems.RANDOM]["best policy's gap"] == "-"  # that of those who do not see is not known
-    ((_, figure),) = budget.draw(results, settings)
-    assert figure.axes[0].get_xlim() == pytest.approx((8, 12.5))  # a range although there is one number of arms
+    wrong = {"scenarios": "circle", "sizes": "10, 1", "runs": 1, "learners": 3, "horizon": 1, "rounds_of_learners": 9}
+    for name, value in (wrong | {"runs_steered": 1}).items():
+        with pytest.raises(ValueError, match=f"^--{name.replace('_', '-')}: "):
+            budget.cases(budget.Settings(**{name: value}))
+    with pytest.raises(ValueError, match="^--sizes: 7 arms give no whole number of plays in CPAP, circular"):
+        budget.cases(budget.Settings(scenarios="circular, CPAP", sizes="7"))

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from experiments.published.scenarios import SCENARIOS
-from jaxbandit import KLUCB, UCB1, Exchangeable, Thompson, Uniform
+from jaxbandit import KLUCB, UCB1, Thompson, Uniform
 from jaxbandit.policies import BernoulliGLR, RoundRobin
 
 SMALL = {"KL-UCB-SM": KLUCB(), "uniform": Uniform()}
@@ -23,32 +23,24 @@ TWO = {name: SCENARIOS[name] for name in ("scenario 1", "scenario 3")}
 WHOLE = """
 scenario1: table paired claims; regret regret_kl distribution plays
 scenario3: table paired claims; regret regret_kl distribution plays
-asymptotic_bounds: constants; asymptotic_bounds
 concentration: concentration tests confidence_sums; concentration tests
 lower_bound: growth; lower_bound
-initial_state: table claims; initial_state_2
 optimality: growth; optimality
 uniformly_good: growth pairs; uniformly_good
 families: growth; families
 front: final worst scenario_1 scenario_2 scenario_3 scenario_4 i_i_d_arms i_i_d_high tenth best20 best1000; front
-restless: table best overtaking; restless finals
+restless: table best overtaking; restless
 hidden: verdicts regret final; hidden
 bayes: Bernoulli_uniform chains_sticky; bayes
-learned: Bernoulli_60_rounds chains_60_rounds failures; learned
 known_chains: missed again; known_chains
 mixed: table growth bounds claims phases; regret_scenario_1 phases
 policies: easy_Bernoulli hard_Bernoulli Gaussian Poisson exponential scenario_1 worst; policies
-iid: table phases; phases
 changing: growth thesis changes chains; growth thesis changes chains
 adversary: table; price
-decision_processes: RiverSwim RiverSwim_in_episodes; RiverSwim RiverSwim_in_episodes
-bandit_as_process: table; regret
+decision_processes: RiverSwim RiverSwim_in_episodes; regret
 budget: gaps falls learned; gaps learned
-ablation: ablation highlights; ablation_median ablation_mean
 identification: stopping sampling price; identification
-wrong_stops: table; wrong_stops
 robustness: mean worst_2 worst_5 against_2 against_5; robustness against
-tune: training_mean best_mean final_mean verdicts_mean; training_mean held_out_mean
 paper: claims claims_bounds phases bounds final_iid_arms FINALS; iid_arms phases bounds FIGURES
 """  # of each command its tables and its pictures
 MIXED = [f"final_scenario_{n}_{which}_iid" for n in "13" for which in ("best", "others")]
@@ -56,17 +48,14 @@ WHOLE = WHOLE.replace("FINALS", " ".join([f"final_scenario_{n}" for n in "1234"]
 WHOLE = WHOLE.replace("FIGURES", " ".join(f"figure_{n}" for n in "1a 1b 1c 1d 1e 2a 2b 2c 2d".split()))
 WHOLE = {name: files.split("; ") for name, _, files in (line.partition(": ") for line in WHOLE.strip().splitlines())}
 # in these, more runs go on
-GROWS = "optimality uniformly_good families front restless hidden known_chains policies tune paper mixed".split()
-REPORT = "front restless hidden decision_processes budget paper".split()
+GROWS = "optimality uniformly_good families front restless hidden known_chains policies paper mixed".split()
+REPORT = "front paper".split()
 SETTINGS = {
-    "asymptotic_bounds": {},
     "uniformly_good": {"runs": 3, "horizon": 200, "pairs": 3},
     "known_chains": {"runs": 3, "error": 0.1},
     "bayes": {"runs": 2, "horizon": 10, "problems": 5},
-    "learned": {"runs": 2, "horizon": 60, "problems": 5, "steps": 2, "budget": 32},
     "changing": {"runs": 3, "horizon": 200, "problems": 4, "runs_of_problem": 2},
     **{name: {"quick": True} for name in ("decision_processes", "budget", "robustness")},
-    "tune": {"runs": 4, "held_out": 6, "horizon": 300, "policy": "UCB1", "grid": "bonus = [0.5, 2]"},
     "paper": {"runs": 6, "horizon": 300},
 }
 
@@ -79,12 +68,7 @@ def only(module, name, *labels):
 REPLACED = {  # for speed
     "bayes.PRIORS": only("bayes", "PRIORS", "Bernoulli, uniform", "chains, sticky"),
     "bayes.playing_two_states": lambda: FEW,
-    "learned.playing_two_states": lambda: FEW,
-    "learned.NETWORKS": {"counts": Exchangeable(4)},
-    "learned.DISCOUNTS": (0.9,),
-    "learned.DEPTH": {"Bernoulli": 10, "chains": 10},
     "lower_bound.POLICIES": SMALL | {"UCB-SM": UCB1()},
-    "initial_state.NAMES": ("scenario 2",),
     "optimality.PLAYED": SMALL,
     "uniformly_good.POLICIES": SMALL,
     "families.policies": lambda problem: SMALL,
@@ -98,22 +82,17 @@ REPLACED = {  # for speed
     "known_chains.SCENARIOS": TWO,
     "policies.on_means": lambda family, horizon: {"kind": {"UCB1": UCB1()}},
     "policies.on_states": lambda: {"other": {"KLUCB": KLUCB()}},
-    "iid.OTHERS": {"KL-UCB-SM": KLUCB()},
     "mixed.OURS": {},
     "mixed.THEOREM": only("published.scenarios", "THEOREM", "scenario 1"),
-    "change.growth.BUDGETS": (1.0, 3.0),
-    "change.segments.forgetful": lambda horizon, changes: FEW,
-    "change.segments.CHANGES": (1, 3),
+    "changing.BUDGETS": (1.0, 3.0),
+    "changing.MANY_CHANGES": (1, 3),
     "adversary.policies": lambda horizon: FEW,
-    "processes.problems.LOOPS": {},
-    "ablation.DISTANCES": {"total_variation": "total variation"},
-    "ablation.SAMPLES": ("arm",),
+    "decision_processes.LOOPS": {},
     "robustness.playing_two_states": lambda: FEW,
     "robustness.HORIZONS": (1000,),
     "identification.MEANS": {3: (0.8, 0.3, 0.2)},
     "identification.STOPPING": {key: BernoulliGLR() for key in ("ChainGLR", "BernoulliGLR")},
     "identification.SAMPLING": {"RoundRobin": RoundRobin()},
-    "wrong_stops.RULES": {key: BernoulliGLR() for key in ("for independent plays", "for Markov arms")},
 }
 
 
@@ -152,7 +131,7 @@ def test_a_command_writes_its_folder_and_continues(name, tmp_path, monkeypatch, 
 
 def test_every_command_is_there():
     """But those with tests of their own, and scenarios that are like others."""
-    own = {"__init__", "__main__", "scenario2", "scenario4", "peers", "sweep", "judge", "own_policy", "benchmark"}
+    own = {"__init__", "__main__", "scenario2", "scenario4", "own_policy", "benchmark"}
     assert {path.stem for path in (Path(__file__).parent.parent / "experiments").glob("*.py")} == own | set(WHOLE)
 
 
@@ -160,6 +139,6 @@ def test_examples_in_docstrings():
     """Those of every module, as pytest looks for them in `jaxbandit` alone."""
     folder = Path(__file__).parent.parent / "experiments"
     for path in folder.rglob("*.py"):
-        if not path.name.startswith(("__", "play_")):
+        if not path.name.startswith("__"):
             name = ".".join(path.relative_to(folder.parent).with_suffix("").parts)
             assert doctest.testmod(import_module(name)).failed == 0, name

@@ -9,9 +9,9 @@ import pytest
 from test_spec import rows_of
 
 import jaxbandit
-from experiments import judge
 from jaxbandit import IMEDMC, KLUCB, PSRL, UCB1, LPPriority, Uniform, atlas, families, metrics, stress
 from jaxbandit.command_line.options import from_command_line
+from jaxbandit.commands import judge
 from jaxbandit.judging import atlas_card, failures, judged_spaces, overview, playing, progress_line
 from jaxbandit.judging.judge_options import Settings
 from jaxbandit.judging.judged_spaces import Chapter, chapters, middle, space_from_text, space_of

@@ -8,9 +8,9 @@ import jax
 import pytest
 
 import jaxbandit
-from experiments import sweep
 from jaxbandit import metrics
 from jaxbandit.command_line.grids.toml_file import read
+from jaxbandit.commands import sweep
 
 ROOT = Path(__file__).parent.parent
 GOOD = """

@@ -7,11 +7,11 @@ import pytest
 from test_spec import rows_of
 
 import jaxbandit
-from experiments import tune
 from experiments.published.scenarios import environment
 from jaxbandit import metrics
 from jaxbandit.command_line.grids import criterion, searches
 from jaxbandit.command_line.grids.offered import GRIDS, grid_of
+from jaxbandit.commands import tune
 
 
 def test_the_truly_better_is_chosen():

@@ -6,9 +6,11 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
+from matplotlib.figure import Figure
 
 from experiments.budgets import problems
-from experiments.budgets.limit import Limit, limit_of
+from experiments.budgets.problems import Limit, limit_of
+from experiments.comparisons.curves import Curves, curves
 from jaxbandit import Result, metrics
 from jaxbandit.reports.tables import Row, in_short
 
@@ -33,35 +35,24 @@ def late(result: Result, label: str, name: str, number: int) -> np.ndarray:
 def rows(played: Played, observed: bool = True) -> list[Row]:
     """The gap of every policy on every problem by the number of arms, and the best policy's where it is known.
 
-    Args:
-      played: the results.
-      observed: whether players see all arms, or only those that they play; the bound is for those who see all.
+    Players see all arms (`observed`), or only those that they play; the bound is for those who see all.
     """
     table: list[Row] = []
     for (name, number), result in played.items():
-        arms, plays, most = (
-            problems.arms_of(name, number, observed),
-            problems.plays_of(name, number),
-            problems.bound(name, number),
-        )
+        arms, plays = problems.arms_of(name, number, observed), problems.plays_of(name, number)
+        most = problems.bound(name, number)
         known = arms.comparator_name(plays) == "the best policy"
         best = f"{most - arms.comparator(plays) / number:.4f}" if known else "-"
         for label in result.labels:
             s = metrics.summary(late(result, label, name, number))
-            table.append(
-                {
-                    "problem": name if observed else f"{name}, unseen",
-                    "arms": f"{number:,}",
-                    "plays": f"{plays:,}",
-                    "policy": label,
-                    "gap": f"{s.mean:.5f}",
-                    "95% low": f"{s.low:.5f}",
-                    "95% high": f"{s.high:.5f}",
-                    "of the bound": f"{s.mean / most:.2%}",
-                    "bound": f"{most:.4f}",
-                    "best policy's gap": best,
-                }
-            )
+            row: Row = {
+                "problem": name if observed else f"{name}, unseen",
+                "arms": f"{number:,}",
+                "plays": f"{plays:,}",
+            }
+            row |= {"policy": label, "gap": f"{s.mean:.5f}", "95% low": f"{s.low:.5f}", "95% high": f"{s.high:.5f}"}
+            row |= {"of the bound": f"{s.mean / most:.2%}", "bound": f"{most:.4f}", "best policy's gap": best}
+            table.append(row)
     return table
 
 
@@ -75,18 +66,14 @@ def falls(known: Played, steered: Played) -> list[Row]:
         for label, played in by_label.items():
             values = {number: late(played[name, number], label, name, number) for number in numbers}
             limit = limit_of(name, label) if label in problems.KNOWING else None
-            table.append(
-                {
-                    "problem": name,
-                    "policy": label,
-                    "gap of the fewest arms": f"{values[numbers[0]].mean():.4f} ({numbers[0]:,})",
-                    "gap of the most arms": f"{in_short(values[numbers[-1]], '.5f')} ({numbers[-1]:,})",
-                    "exponent": exponent(values),
-                    "limit": "-" if limit is None or limit.tied else f"{max(limit.gap, 0.0):.4f}",
-                    "room": "-" if limit is None or limit.tied or _stays(limit, most) else f"{limit.room:.4f}",
-                    "theory": theory_of_steering(name, label) if limit is None else theory(limit, most),
-                }
-            )
+            row: Row = {"problem": name, "policy": label}
+            row["gap of the fewest arms"] = f"{values[numbers[0]].mean():.4f} ({numbers[0]:,})"
+            row["gap of the most arms"] = f"{in_short(values[numbers[-1]], '.5f')} ({numbers[-1]:,})"
+            row |= {"exponent": exponent(values), "limit": "-", "room": "-"}
+            if limit and not limit.tied:
+                room = "-" if _stays(limit, most) else f"{limit.room:.4f}"
+                row |= {"limit": f"{max(limit.gap, 0.0):.4f}", "room": room}
+            table.append(row | {"theory": theory(limit, most) if limit else theory_of_steering(name, label)})
     return table
 
 
@@ -107,9 +94,8 @@ def theory_of_steering(name: str, label: str) -> str:
     """What is proved of a policy that steers, where its authors' other assumptions hold (ergodic arms, for one)."""
     if not problems.of_one_kind(name):
         return "falls as log(K) / sqrt(K)" if label == problems.UPDATE else "open, as kinds differ"
-    return (
-        "falls exponentially" if label != problems.ADVICE and problems.locally_stable(name) else "falls as 1 / sqrt(K)"
-    )
+    fast = label != problems.ADVICE and problems.locally_stable(name)
+    return "falls exponentially" if fast else "falls as 1 / sqrt(K)"
 
 
 def _stays(limit: Limit, most: float) -> bool:
@@ -153,14 +139,38 @@ def learned_rows(played: Played) -> list[Row]:
         most = problems.bound(name, number)
         for label in result.labels:
             each = gaps(result, label, name, number)
-            table.append(
-                {
-                    "problem": name,
-                    "policy": label,
-                    f"gap, rounds {result.times[0] + 1:,} to {result.times[1]:,}": f"{each[:, 0].mean():.4f}",
-                    f"gap, rounds {result.times[-2] + 1:,} to {result.times[-1]:,}": in_short(each[:, -1], ".5f"),
-                    "of the bound": f"{each[:, -1].mean() / most:.2%}",
-                    "regret": in_short(metrics.regret(result, label)[0, 0, :, -1], ",.0f"),
-                }
-            )
+            (a, b), (c, d) = result.times[:2], result.times[-2:]
+            row: Row = {"problem": name, "policy": label, f"gap, rounds {a + 1:,} to {b:,}": f"{each[:, 0].mean():.4f}"}
+            row[f"gap, rounds {c + 1:,} to {d:,}"] = in_short(each[:, -1], ".5f")
+            row["of the bound"] = f"{each[:, -1].mean() / most:.2%}"
+            table.append(row | {"regret": in_short(metrics.regret(result, label)[0, 0, :, -1], ",.0f")})
     return table
+
+
+def over_arms(played: Played, unseen: Played, steered: Played) -> Figure:
+    """The gap against the number of arms, a panel for each problem, on two logarithmic axes.
+
+    Of those who see only the arms that they play (`unseen`), Whittle's rule stands beside those who see all.
+    """
+    lines: dict[str, Curves] = {}
+    for name in dict.fromkeys(name for name, _ in played):
+        numbers = [number for each, number in played if each == name]
+        parts = dict.fromkeys(problems.KNOWING, played)
+        parts |= {problems.LAST_SEEN: unseen} if name in problems.UNSEEN else {}
+        parts |= dict.fromkeys(steered[name, numbers[0]].labels if steered else (), steered)
+        lines[name] = {
+            label: (numbers, [late(part[name, n], label, name, n) for n in numbers]) for label, part in parts.items()
+        }
+    return curves(lines, 4, "gap to the bound, per arm and round", xscale="log", yscale="log", xlabel="arms K")
+
+
+def over_rounds(played: Played) -> Figure:
+    """The gap of those that learn in each stretch of rounds, a panel for each problem."""
+    lines = {
+        f"{name}, {number} arms": {
+            label: (np.sqrt(result.times[1:] * result.times[:-1]), gaps(result, label, name, number).T)
+            for label in result.labels
+        }
+        for (name, number), result in played.items()
+    }
+    return curves(lines, 4, "gap to the bound, per arm and round", xscale="log", yscale="log", xlabel="round t")

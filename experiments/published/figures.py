@@ -25,35 +25,24 @@ class RegretFigure(NamedTuple):
 
 
 CLOSE = ("KL-UCB-SM", "KL-UCB-SM2")
+
+
+def _figures(number: int, own: str, scenarios: tuple[str, str]) -> Iterator[RegretFigure]:
+    """The paper's own policy against UCB-SM, and against those that come close to it."""
+    for part, name in zip("ab", scenarios):
+        yield RegretFigure(f"Figure {number}{part}", name, ("UCB-SM", own), True, f"{own} against UCB-SM, {name}.")
+    for part, name in zip("cd", scenarios):
+        ours = name == "scenario 4"
+        caption = f"The policies close to each other, {name}{', and ours' * ours}."
+        yield RegretFigure(f"Figure {number}{part}", name, (*CLOSE, own), ours, caption)
+
+
+SAME = "Not in the paper: i.i.d. arms with scenario 1's means, what the test is for."
 FIGURES = [
-    RegretFigure("Figure 1a", "scenario 1", ("UCB-SM", "TV-KL-UCB"), True, "TV-KL-UCB against UCB-SM, scenario 1."),
-    RegretFigure("Figure 1b", "scenario 2", ("UCB-SM", "TV-KL-UCB"), True, "TV-KL-UCB against UCB-SM, scenario 2."),
-    RegretFigure(
-        "Figure 1c", "scenario 1", (*CLOSE, "TV-KL-UCB"), False, "The policies close to each other, scenario 1."
-    ),
-    RegretFigure(
-        "Figure 1d", "scenario 2", (*CLOSE, "TV-KL-UCB"), False, "The policies close to each other, scenario 2."
-    ),
+    *_figures(1, "TV-KL-UCB", ("scenario 1", "scenario 2")),
     "Figure 1e",  # of bounds
-    RegretFigure("Figure 2a", "scenario 3", ("UCB-SM", "m-TV-KL-UCB"), True, "m-TV-KL-UCB against UCB-SM, scenario 3."),
-    RegretFigure("Figure 2b", "scenario 4", ("UCB-SM", "m-TV-KL-UCB"), True, "m-TV-KL-UCB against UCB-SM, scenario 4."),
-    RegretFigure(
-        "Figure 2c", "scenario 3", (*CLOSE, "m-TV-KL-UCB"), False, "The policies close to each other, scenario 3."
-    ),
-    RegretFigure(
-        "Figure 2d",
-        "scenario 4",
-        (*CLOSE, "m-TV-KL-UCB"),
-        True,
-        "The policies close to each other, scenario 4, and ours.",
-    ),
-    RegretFigure(
-        "I.i.d. arms",
-        "i.i.d. arms",
-        ("KL-UCB-SM", "KL-UCB-MC", "TV-KL-UCB"),
-        False,
-        "Not in the paper: i.i.d. arms with scenario 1's means, what the test is for.",
-    ),
+    *_figures(2, "m-TV-KL-UCB", ("scenario 3", "scenario 4")),
+    RegretFigure("I.i.d. arms", "i.i.d. arms", ("KL-UCB-SM", "KL-UCB-MC", "TV-KL-UCB"), False, SAME),
 ]
 HOW_TO_READ = (
     "Left: mean pseudo-regret with its 95 % interval; dashed: the median. Right: the share of runs whose final regret "

@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array
 
+from experiments.comparisons.curves import curves
 from jaxbandit import TVKLUCB
-from jaxbandit.plotting import COLOURS
-from jaxbandit.reports.pictures import Pictures, frameless, legend_below, panels
+from jaxbandit.reports.pictures import Pictures
 from jaxbandit.reports.tables import Row
 
 EVEN, RARE = "i.i.d., even", "i.i.d., rare"
@@ -114,24 +114,11 @@ def table(shares: dict[tuple[str, str], dict[str, np.ndarray]], horizon: int) ->
 
 
 def draw(shares: dict[tuple[str, str], dict[str, np.ndarray]], horizon: int) -> Pictures:
-    """Shares of wrong verdicts against the round: a row for each law, columns for schedules and numbers of states."""
+    """Shares of false alarms or misses against the round, a panel for each arm and schedule."""
     known = schedules(horizon)
-    figure, axes = panels(4, 4, (15, 13), sharey=True, sharex="col")
-    laws = list(dict.fromkeys(name.rpartition(", ")[0] for name in ARMS))
-    columns = [(states, schedule) for states in ("2 states", "3 states") for schedule in known]
-    for row, law in enumerate(laws):
-        for column, (states, schedule) in enumerate(columns):
-            ax = axes[row, column]
-            for (test, share), colour, line in zip(
-                shares[f"{law}, {states}", schedule].items(), COLOURS, ("-", "--", "-.", ":", "-")
-            ):
-                ax.plot(known[schedule][0], share, line, color=colour, label=test)
-            frameless(ax, f"{law}, {states},\nplayed {schedule}", xscale="log", ylim=(-0.02, 1.02))
-    for ax in axes[-1]:
-        ax.set_xlabel("round t")
-    for ax, law in zip(axes[:, 0], laws, strict=True):
-        ax.set_ylabel("false alarms" if law in (EVEN, RARE) else "misses")
-        ax.yaxis.set_major_formatter("{x:.0%}")
-        ax.legend()
-    legend_below(figure)
-    yield "tests", figure
+    lines = {
+        f"{arm},\nplayed {schedule}": {test: (known[schedule][0], 3 * (share,)) for test, share in of_tests.items()}
+        for (arm, schedule), of_tests in shares.items()
+    }
+    axes = {"xscale": "log", "xlabel": "round t", "ylim": (-0.02, 1.02)}
+    yield "tests", curves(lines, 4, "share of wrong verdicts", **axes)

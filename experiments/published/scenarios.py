@@ -80,10 +80,7 @@ def compared(name: str) -> dict[str, Policy]:
 
 
 # policies that trust the mean of a sample, as KL-UCB-SM does, and explore less
-SAMPLE_MEAN: dict[str, Policy] = {
-    "KL-UCB-SM, log t": jaxbandit.KLUCB(exploration=0.0),
-    "IMED": jaxbandit.IMED(),
-}
+SAMPLE_MEAN: dict[str, Policy] = {"KL-UCB-SM, log t": jaxbandit.KLUCB(exploration=0.0), "IMED": jaxbandit.IMED()}
 # policies that weigh the whole chain by its likelihood
 WHOLE_CHAIN: dict[str, Policy] = {
     "IMED-MC": jaxbandit.IMEDMC(),

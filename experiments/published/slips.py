@@ -43,11 +43,7 @@ SLIPS = [
         "finds give 4e13.",
         "bounds.upper_finite gives it for any eps, and for those found by a search.",
     ),
-    (
-        "theorem 1 (d), appendix B",
-        "tau has mu_1 − eps_1 where it needs mu_1 − eps_mu.",
-        "mu_1 − eps_mu.",
-    ),
+    ("theorem 1 (d), appendix B", "tau has mu_1 − eps_1 where it needs mu_1 − eps_mu.", "mu_1 − eps_mu."),
     (
         "proposition 3",
         "The proof counts each number of visits to a state once, though it lasts for about 1/pi rounds: "
@@ -121,11 +117,7 @@ SLIPS = [
         "The Hellinger distance is not below the total variation, its square is.",
         "The square is offered as a test, and Jensen-Shannon's divergence, not its root.",
     ),
-    (
-        "appendix B",
-        "The count of a state includes the last visit, which has no departure.",
-        "Departures are counted.",
-    ),
+    ("appendix B", "The count of a state includes the last visit, which has no departure.", "Departures are counted."),
     (
         "section II",
         "Reward and pseudo-regret are mixed; the paper pays the state before a move, its authors' code the "
@@ -138,11 +130,7 @@ SLIPS = [
         "probabilities; t stands where the text has t − 1.",
         "The text is followed.",
     ),
-    (
-        "section IV",
-        "The parameters of figure 1e are not given.",
-        "A family is chosen and stated in the figure.",
-    ),
+    ("section IV", "The parameters of figure 1e are not given.", "A family is chosen and stated in the figure."),
     (
         "references",
         "The work cited beside UCRL2 for a weaker dependence on diameter and state space is TUCRL; its "

@@ -55,14 +55,12 @@ SHARES = (
     "linear share",
     "best arm's share",
     "first less in",
-    "its plays in the transition phase",
-    "rounds judged Markovian",
     "best arm Markovian",
     "others Markovian",
     "all arms Markovian",
     "weighed by plays",
 )
-REWARDS = ("arm's mean", "gap")
+REWARDS = ("gap",)
 RATIOS = (
     "times the least",
     "times: 95% low",

@@ -13,7 +13,7 @@ from typing import Any
 import jax
 
 import jaxbandit
-from jaxbandit import Environment, MarkovArms, Policy, atlas
+from jaxbandit import MarkovArms, atlas
 from jaxbandit.base import reward_table
 from jaxbandit.simulation.plan import usual_chunk
 
@@ -66,18 +66,6 @@ def seconds_of(call: Callable[[], Any]) -> float:
     began = time.perf_counter()
     call()
     return time.perf_counter() - began
-
-
-def processor_rate(arms: Environment, policy: Policy, runs: int, rounds: int) -> float:
-    """Rounds a second of one processor, compiled before."""
-
-    def timed() -> float:
-        began = time.process_time()
-        jaxbandit.simulate(arms, {"": policy}, runs=runs, horizon=rounds, times=[rounds], progress=False)
-        return time.process_time() - began
-
-    timed()
-    return runs * rounds / timed()
 
 
 def reset_peak() -> None:

@@ -1,1 +1,0 @@
-"""What `identification` asks for: how often exact rules are wrong on problems of many kinds."""
