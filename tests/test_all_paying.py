@@ -215,55 +215,6 @@ def test_myopic_is_what_one_round_gains():
     np.testing.assert_allclose(policy.scores(None, policy.init(jnp.asarray(LEFT.reward)), 1)[0], gains, atol=1e-6)
 
 
-def rested(rest=4):
-    """Three arms that pay a (1 - exp(-b z)) for a play z rounds after the last one: R(s, a), and nothing is random."""
-    since = np.arange(1, rest + 1)
-    pays = [a * (1 - np.exp(-b * since)) for a, b in ((10.0, 0.2), (7.0, 0.6), (5.5, 0.8))]
-    reset, wait = np.eye(rest)[[0] * rest], np.eye(rest)[np.minimum(since, rest - 1)]
-    options = {"observed": True, "passive_reward": np.zeros(rest), "initial_state": 0}
-    return restless([reset] * 3, pays, [wait] * 3, paid="present", **options), np.array(pays)
-
-
-def test_index_rules_of_arms_that_recover_against_all_policies_and_their_loops():
-    """No policy collects more than the joint optimum, by value iteration; index rules lose 2 % of it at most.
-
-    The rounds are those of a loop in float64, whose rewards are added up; nothing is drawn, so that nothing is chance.
-    """
-    arms, pays = rested()
-    gain = best_gain_of_rests(pays)
-    assert arms.comparator(1) == pytest.approx(gain, abs=1e-9) and arms.comparator_name(1) == "the best policy"
-    assert gain <= arms.relaxation(1).value <= 1.02 * gain
-    tables = [Whittle.of(arms).indices, LPPriority.of(arms, 1).indices, pays]  # the last one is myopic
-    result = simulate(
-        arms, {"p": [Whittle(table) for table in tables]}, runs=1, horizon=200, times=[200], progress=False
-    )
-    for variant, (table, least) in enumerate(zip(tables, (0.98, 0.98, 0.95), strict=True)):
-        states, collected = np.zeros(3, int), 0.0
-        for _ in range(200):
-            k = int(np.argmax(np.float32(table)[range(3), states]))
-            collected += pays[k, states[k]]
-            states = np.minimum(states + 1, 3)
-            states[k] = 0
-        np.testing.assert_allclose(metrics.regret(result, "p")[0, variant, 0, 0], 200 * gain - collected, atol=1e-8)
-        assert least * 200 * gain < collected < 200 * gain + 3 * pays.max()
-
-
-def best_gain_of_rests(pays, sweeps=500):
-    """The best average of one play a round, by value iteration over the rounds since the last plays of three arms."""
-    rest = pays.shape[1]
-    values, every = np.zeros((rest,) * 3), np.indices((rest,) * 3)
-    for _ in range(sweeps):
-        later = np.minimum(every + 1, rest - 1)
-        worth = []
-        for k in range(3):
-            after = [np.zeros_like(later[j]) if j == k else later[j] for j in range(3)]
-            worth.append(pays[k][every[k]] + values[tuple(after)])
-        new = 0.5 * (np.max(worth, axis=0) + values)  # half of the rounds are skipped, so that no cycle is for ever
-        change, values = new - values, new - new.min()
-    assert np.ptp(change) < 1e-8
-    return 2 * change.mean()
-
-
 @pytest.mark.slow
 def test_the_order_of_arms_changes_nothing():
     """In games without ties."""

@@ -187,11 +187,11 @@ def test_scores_on_what_is_remembered(forgets, name, fields, monkeypatch):
     """The plain loops of `reference`, given the counts of the definition and the rounds remembered for t."""
     monkeypatch.setattr(reference, "sample_mean", share)
     arms, _, after = history(1, arms=3, states=2, seed=1)
-    arms, after, now, before = arms[:, 0], after[:, 0], [0] * 3, []
+    arms, after, now, before = np.int32(arms[:, 0]), np.int32(after[:, 0]), [0] * 3, []
     for arm, state in zip(arms, after, strict=True):
         before.append(now[arm])
         now[arm] = state
-    before = np.array(before)
+    before = np.array(before, np.int32)
     most = 5.0 if isinstance(forgets, Discounted) else 6
     with jax.enable_x64(True):
         policy, table = ALL[name](**fields, memory=forgets), np.array([[0.0, 1.0]] * 3)

@@ -161,27 +161,6 @@ def test_arms_without_probability_are_not_played():
     assert 0 not in played and abs((played == 1).mean() - 0.25) < 7 * math.sqrt(0.1875 / 100_000)
 
 
-def thirds(n):
-    """Each of three arms pays in its own third, which are a little longer from one to the next."""
-    more = round(1.5 * math.sqrt(n))
-    return np.repeat(np.eye(3), [n // 3 - more, n // 3, n - 2 * (n // 3) + more], axis=0)
-
-
-@pytest.mark.slow
-def test_bounds_on_a_table_that_misleads():
-    """Means of 50 runs: bounds on expectations are more than 6 standard errors above them (false fails below 1e-8)."""
-    n = 600
-    policies = {"external": Hedge(horizon=n), "internal": Hedge(horizon=n, regret="internal")}
-    policies |= {"matching": RegretMatching("internal")}
-    result = simulate(full_information(rewards_table(thirds(n))), policies, runs=50, horizon=n, times=[n])
-    pairs = {label: metrics.pair_regrets(result, label)[0, 0, :, -1] for label in policies}
-    for goal in GOALS[:2]:  # of expected regrets of pairs
-        assert of_pairs(pairs[goal].mean(0), goal) < math.sqrt(n * logarithm(3, goal) / 2)
-    assert of_pairs(pairs["matching"], "internal").mean() < math.sqrt(2 * n)
-    internal = {label: metrics.internal_regret(result, label)[0, 0, :, -1].mean() for label in policies}
-    assert internal["external"] > n / 4 and max(internal["internal"], internal["matching"]) < n / 20
-
-
 @pytest.mark.slow
 def test_regrets_of_pairs_by_a_loop():
     """Every round of five runs, with arms in another order in each run and feedback a round late."""

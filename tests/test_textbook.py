@@ -24,7 +24,6 @@ from jaxbandit import (
     UCB1Normal,
     UCB1Tuned,
     bernoulli,
-    environments,
     run_keys,
     simulate,
     two_state,
@@ -108,17 +107,6 @@ def test_ucb1_normal_keeps_the_digits_of_a_variance():
     rewards = np.random.default_rng(0).normal(1000, 1, 3000).astype(np.float32)
     state = told(UCB1Normal(), NO_TABLE, np.zeros(3000), rewards)
     assert float(state.squared_differences()[0]) == pytest.approx(3000 * rewards.astype(float).var(), rel=1e-4)
-
-
-def test_ucb1_normal_needs_no_scale():
-    """Rewards 1,024 times as large, which floats scale exactly, are played alike, and ceil(8 log n) times or more."""
-    means = np.array([0.5, 0.2, -0.1])
-    visits = [
-        simulate(environments.gaussian(scale * means, scale), {"p": UCB1Normal()}, runs=20, horizon=500).visits["p"]
-        for scale in (1.0, 1024.0)
-    ]
-    np.testing.assert_array_equal(*visits)
-    assert visits[0][0, 0, :, -1, :, 0].min() >= math.ceil(8 * math.log(500))
 
 
 # Epsilon-greedy, Boltzmann, UCB1-Tuned and UCB-V, explore-then-commit
