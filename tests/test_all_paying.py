@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import jaxbandit
-from jaxbandit import Result, Uniform, Window, indices, metrics, simulate
+from jaxbandit import Result, Uniform, indices, metrics, simulate
 from jaxbandit.environments import as_decision_process, changing_markov, restless, two_state
 from jaxbandit.policies import LPPriority, Myopic, PosteriorWhittle, Whittle, WhittleBelief, WhittleLastSeen
 from jaxbandit.testing import check_environment
@@ -390,26 +390,6 @@ def test_regret_is_against_the_best_policy_of_each_segment(tmp_path):
     both = {"a": CHANGING, "b": build(STARTS[1:], ACTIVE[::-1], REWARD, passive=PASSIVE[::-1], observed=True)}
     assert simulate(both, {"u": Uniform()}, **SIZES).comparator.shape == (2, HORIZON)
     assert loaded.provenance["scenarios"]["scenario"]["breaks"] == [21, 36]
-
-
-@pytest.mark.slow
-def test_a_window_helps_where_laws_change():
-    """Two groups of arms swap their laws twice: who forgets has less regret, by five standard errors of 20 runs."""
-    helped, idle = [[0.3, 0.7], [0.1, 0.9]], [[0.6, 0.4], [0.4, 0.6]]
-    alone = [[0.9, 0.1], [0.7, 0.3]]
-    first, second = [helped, helped, idle, idle], [idle, idle, helped, helped]
-    arms = changing_markov(
-        [501, 1001], [first, second, first], (0, 1), restless=True, paid="all", horizon=1500, observed=True,
-        passive=[[alone] * 4] * 3,
-    )  # fmt: skip
-    policies = {
-        "all": PosteriorWhittle.of(arms),
-        "window": PosteriorWhittle.of(arms, memory=Window(150)),
-    }
-    result = simulate(arms, policies, runs=20, horizon=1500, plays=2, times=[1500], progress=False)
-    final = {label: metrics.regret(result, label)[0, 0, :, -1] for label in policies}
-    gained = final["all"] - final["window"]
-    assert gained.mean() > 5 * gained.std(ddof=1) / np.sqrt(20)
 
 
 def test_errors_of_changing_laws():

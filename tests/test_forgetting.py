@@ -3,6 +3,7 @@
 import math
 import re
 
+import chex
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -73,36 +74,25 @@ def test_what_is_remembered_after_every_round(kept, plays, memories):
         table = jnp.zeros((4, 0)) if kept == "sums" else jnp.tile(jnp.array(paid), (4, 1))
         start = no_transitions(table, forgets) if kept == "transitions" else no_visits(table, None, forgets)
 
-        @jax.jit
-        def run(state, rounds):
-            def one(state, one_round):
-                state = state.counted(one_round)
-                asked = [state.mean_and_plays()]
-                asked += [] if kept == "transitions" else [state.gained_and_missed()]
-                return state, (asked, state.counts if kept == "transitions" else state.mean_and_plays()[1])
-
-            return jax.lax.scan(one, state, rounds)
+        def one(state, one_round, kept=kept):
+            state = state.counted(one_round)
+            return state, (state.mean_and_plays(), state.counts if kept == "transitions" else state.gained_and_missed())
 
         feedback = Feedback(*map(jnp.asarray, (arms, before, states, paid[states])), jnp.arange(1, 41))
-        last, (asked, counted) = run(start, feedback)
-        for now in range(1, 41):
-            weight = weights(forgets, now, 40)
-            counts = np.zeros((4, 3, 3))
-            np.add.at(counts, (arms, before, states), weight[:, None])
-            number = counts.sum((1, 2))
-            gained, missed = counts.sum(1) @ paid, counts.sum(1) @ (1 - paid)
-            mean = np.where(number > 0, gained / np.where(number > 0, number, 1), 0)
-            np.testing.assert_allclose(asked[0][0][now - 1], mean, rtol=1e-5, atol=1e-6)
-            np.testing.assert_allclose(asked[0][1][now - 1], number, rtol=1e-5)
-            if kept == "transitions":
-                np.testing.assert_allclose(counted[now - 1], counts, rtol=1e-5)
-            else:
-                np.testing.assert_allclose(asked[1][0][now - 1], gained, rtol=1e-5, atol=1e-5)
-                if kept == "visits":
-                    np.testing.assert_allclose(asked[1][1][now - 1], missed, rtol=1e-5, atol=1e-6)
+        last, (known, more) = jax.jit(lambda state, rounds, one=one: jax.lax.scan(one, state, rounds))(start, feedback)
+        moves = np.zeros((40, 4, 3, 3))
+        np.add.at(moves, (np.arange(40)[:, None], arms, before, states), 1)
+        counts = np.einsum("nt,tkij->nkij", [weights(forgets, now, 40) for now in range(1, 41)], moves)
+        number, gained, missed = counts.sum((2, 3)), counts.sum(2) @ paid, counts.sum(2) @ (1 - paid)
+        expected = gained / np.where(number > 0, number, 1), number
+        chex.assert_trees_all_close(known, expected, rtol=1e-5, atol=1e-6)
         if kept == "transitions":
-            seen = [states[arms == k][-1] for k in range(4)]
-            assert last.states.tolist() == seen
+            np.testing.assert_allclose(more, counts, rtol=1e-5)
+            assert last.states.tolist() == [states[arms == k][-1] for k in range(4)]
+        else:
+            np.testing.assert_allclose(more[0], gained, rtol=1e-5, atol=1e-5)
+        if kept == "visits":
+            np.testing.assert_allclose(more[1], missed, rtol=1e-5, atol=1e-6)
 
 
 def test_sums_of_a_window_do_not_drift():
