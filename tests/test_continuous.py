@@ -193,9 +193,9 @@ class Wrong:
 @pytest.mark.parametrize(
     ("what", "message"),
     [
-        ("range", "reward_range: 0 to 1, and arm 0 pays from -"),
+        pytest.param("range", "reward_range: 0 to 1, and arm 0 pays from -", marks=pytest.mark.slow),
         ("means", r"means\(\): 0.6 for arm 0, which paid 0.5"),
-        ("repeats", "step: repeats its draw"),
+        pytest.param("repeats", "step: repeats its draw", marks=pytest.mark.slow),
         ("records", r'records: "rewards" are not the sums'),
         ("order", "the n-th play of an arm depends on the plays of other arms"),
     ],

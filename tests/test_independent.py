@@ -192,6 +192,7 @@ BALL = [
 largest = jax.jit(kl_ball_max)
 
 
+@pytest.mark.slow
 def test_empirical_kl_ucb_vectors():
     """By the multiplier's form and by a general solver; the policy has this radius in round exp(radius T)."""
     policy = EmpiricalKLUCB(exploration=0.0)
