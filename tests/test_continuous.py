@@ -70,7 +70,7 @@ def test_quantiles_against_mpmath(name, accuracy):
     accuracy(f"{name} quantile, relative", "mpmath, 50 digits", float(worst), 5e-7)
 
 
-@pytest.mark.parametrize("mean", [0.0, 5.0, 3000.0])
+@pytest.mark.parametrize("mean", [0.0, 0.3, 3000.0])
 def test_poisson_draws_are_exact(mean):
     """Thresholds from mpmath's sums; draws at random, at each threshold, and one below it."""
     with mp.workdps(60):
