@@ -219,16 +219,11 @@ def upper(divergence, mean, radius):
     return low
 
 
-def poisson_divergence(m, n):
-    return n - m + (m * math.log(m / n) if m > 0 else 0)
-
-
-def exponential_divergence(m, n):
-    return m / n - 1 - math.log(m / n)
-
-
-def gaussian_divergence(m, n):
-    return (m - n) ** 2 / 2
+DIVERGENCES = {
+    "gaussian": lambda m, n: (m - n) ** 2 / 2,
+    "poisson": lambda m, n: n - m + (m * math.log(m / n) if m > 0 else 0),
+    "exponential": lambda m, n: m / n - 1 - math.log(m / n),
+}
 
 
 def index(kind, divergence, mean, plays, t, best):
@@ -241,7 +236,6 @@ def index(kind, divergence, mean, plays, t, best):
     return upper(divergence, mean, math.log(1 + t * math.log(t) ** 2) / plays)
 
 
-DIVERGENCES = {"gaussian": gaussian_divergence, "poisson": poisson_divergence, "exponential": exponential_divergence}
 LOOPS = [("gaussian", kind) for kind in ("UCB1", "MOSS", "KLUCB", "IMED")]
 LOOPS += [pytest.param(*case, marks=pytest.mark.slow) for case in (("poisson", "IMED"), ("exponential", "KLUCB"))]
 

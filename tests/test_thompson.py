@@ -1,4 +1,4 @@
-"""Thompson's draws: how often a proposal is refused, by quadrature; the laws of draws, from SciPy and NumPy; digits."""
+"""Thompson's draws: their laws, from SciPy and NumPy, those of whole chains as well; digits by mpmath; priors."""
 
 import itertools
 from functools import lru_cache
@@ -33,7 +33,7 @@ from jaxbandit.policies.parts.stationary_law import NEVER, log_stationary
 from jaxbandit.policies.restless.observed_arms import nothing_seen
 from jaxbandit.pytrees import in_order
 
-SMALLEST = 1e-9  # p-value that fails a test; there are seventeen, which fail by chance once in 50 million times
+SMALLEST = 1e-9  # p-value that fails a test; there are sixteen, which fail by chance once in 60 million times
 DRAW = jax.jit(lambda policy, key, state: policy.scores(key, state, 1)[0])
 GAMMA = jax.jit(log_gamma)
 
