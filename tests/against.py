@@ -1,4 +1,4 @@
-"""How an independent oracle is compared with the simulator: its exact law, and its loop round by round."""
+"""How an independent oracle is compared with the simulator: its exact law, and its loop round by round; given plays."""
 
 import jax
 import jax.numpy as jnp
@@ -7,7 +7,7 @@ from jax.extend.random import threefry_2x32
 from scipy import stats
 
 import jaxbandit
-from jaxbandit import run_keys
+from jaxbandit import Feedback, run_keys
 
 # A policy of each kind of state and index, where all of them would take minutes.
 EACH_KIND = ("UCBSM", "TVKLUCB", "KLUCBMC", "IMEDMC", "Thompson", "GradientBandit", "RCA", "PosteriorGittins")
@@ -69,3 +69,25 @@ def check_same_arms(play, name, fields, environment, runs, rounds, initial_state
         expected = play(name, draws, environment.reward.tolist(), initial_state, rounds, **fields)
         differs = np.flatnonzero(chosen[run] != np.array(expected))
         assert not len(differs), f"run {run}: round {differs[0] + 1} plays {chosen[run][differs[0]]}, not as expected"
+
+
+@jax.jit
+def _told(policy, table, arms, rewards, states):
+    def following(state, play):
+        t, arm, paid, moved = play
+        return policy.update(state, Feedback(arm[None], 0 * arm[None], moved[None], paid[None], t)), None
+
+    plays = jnp.arange(1, len(arms) + 1, dtype=jnp.int32), arms, rewards, states
+    return jax.lax.scan(following, policy.init(table), plays)[0]
+
+
+def told(policy, table, arms, rewards, states=None):
+    """The state of a policy that was told of these plays, one a round from the first on; states are 0 if not given."""
+    arms = np.asarray(arms, np.int32)
+    return _told(
+        policy,
+        table,
+        arms,
+        np.asarray(rewards, np.float32),
+        0 * arms if states is None else np.asarray(states, np.int32),
+    )

@@ -13,11 +13,11 @@ import jaxbandit
 from jaxbandit import Feedback, Task, bounds, families, metrics, pytree, quantiles, simulate
 from jaxbandit.environments import beta, exponential, gaussian, poisson, uniform
 from jaxbandit.environments.independent import inverse_laws
-from jaxbandit.policies import IMED, KLUCB, UCB1, Oracle, RoundRobinKLUCB, Thompson
+from jaxbandit.policies import IMED, KLUCB, UCB1, Oracle, Thompson
 from jaxbandit.policies.parts.memory import Sums
 from jaxbandit.simulation.asking.contracts import check_task
 from jaxbandit.sums import TwoFloats, add_rewards, no_sums
-from jaxbandit.testing import check_environment, check_policy
+from jaxbandit.testing import check_environment
 
 ARMS = {
     "gaussian": gaussian([0.5, 0.2, -0.1], [1.0, 0.5, 2.0]),
@@ -70,7 +70,7 @@ def test_quantiles_against_mpmath(name, accuracy):
     accuracy(f"{name} quantile, relative", "mpmath, 50 digits", float(worst), 5e-7)
 
 
-@pytest.mark.parametrize("mean", [0.0, 0.3, 5.0, 100.5, 3000.0])
+@pytest.mark.parametrize("mean", [0.0, 0.3, 3000.0])
 def test_poisson_draws_are_exact(mean):
     """Thresholds from mpmath's sums; draws at random, at each threshold, and one below it."""
     with mp.workdps(60):
@@ -110,12 +110,12 @@ def test_beta_log_odds_give_their_probability():
 def test_beta_draws_are_their_quantiles():
     """Against the quantile in float64: the reward to a float's digits of its log-odds."""
     a, b = np.array(SHAPES).T
-    bits, law = everywhere(), beta(a, b).law
+    bits, draw = everywhere(), jax.jit(beta(a, b).law.draw)
     above, tail = tails(bits)
     p = tail.astype(float) / 2**64
     odds = np.where(above, 1, -1) * (np.log1p(-p) - np.log(p))
     for arm in range(len(SHAPES)):
-        answer = np.asarray(jax.jit(law.draw)(tuple(bits), jnp.full(len(p), arm, jnp.int32)), float)
+        answer = np.asarray(draw(tuple(bits), np.full(len(p), arm, np.int32)), float)
         exact = inverse_laws._quantile(odds, a[arm], b[arm])
         slope = inverse_laws._quantile(odds * (1 + 1e-6), a[arm], b[arm]) - exact  # of log-odds that are off by so much
         error = np.abs(answer - special.expit(exact))
@@ -135,45 +135,28 @@ def uniforms(name, arm, values):
     return known.cdf(values), known.sf(values)
 
 
-@pytest.mark.parametrize("name", ["gaussian", "exponential", "beta", "uniform"])
-@pytest.mark.slow
-def test_rewards_have_their_law(name):
-    """Kolmogorov-Smirnov of 1e6 rewards of the simulator's draws, at 1e-9: finds a shift of 0.005 deviations."""
-    environment = ARMS[name]
-    keys = jax.random.split(jax.random.key(1), 1000)
+def first_draws(environment, keys, plays):
+    """What the first plays of every arm pay, [R, K, n] float64, if all arms are played in every round."""
 
-    def play(key):
+    def one(key):
         def body(state, _):
-            state, feedback = environment.step(key, state, jnp.arange(3, dtype=jnp.int32), 1)
+            state, feedback = environment.step(key, state, jnp.arange(environment.arms, dtype=jnp.int32), 1)
             return state, feedback.rewards
 
-        return jax.lax.scan(body, environment.init(key), None, 1000)[1]
+        return jax.lax.scan(body, environment.init(key), None, plays)[1]
 
-    rewards = np.asarray(jax.jit(jax.vmap(play))(keys), float).reshape(-1, 3)
+    return np.moveaxis(np.asarray(jax.jit(jax.vmap(one))(keys), float), 1, 2)
+
+
+@pytest.mark.parametrize("name", ["gaussian", "exponential", "beta", "uniform"])
+def test_rewards_have_their_law(name):
+    """Kolmogorov-Smirnov of 100,000 rewards of the simulator's draws, at 1e-9: finds a shift of 0.02 deviations."""
+    rewards = first_draws(ARMS[name], jax.random.split(jax.random.key(1), 100), 1000)
     for arm in range(3):
-        assert stats.kstest(uniforms(name, arm, rewards[:, arm])[0], "uniform").pvalue > 1e-9
+        assert stats.kstest(uniforms(name, arm, rewards[:, arm].ravel())[0], "uniform").pvalue > 1e-9
         # independent from play to play: Spearman's correlation with the next, at 1e-9
-        assert stats.spearmanr(rewards[:-1:2, arm], rewards[1::2, arm]).pvalue > 1e-9
-
-
-@pytest.mark.parametrize("name", ARMS)
-@pytest.mark.slow
-def test_contract(name):
-    check_environment(ARMS[name], runs=16, plays=16, settle=512)
-
-
-@pytest.mark.parametrize(
-    ("policy", "name"),
-    [
-        *((Thompson, name) for name in FAMILIES),
-        (KLUCB, "gaussian"),
-        (RoundRobinKLUCB, "poisson"),
-        (IMED, "exponential"),
-        (KLUCB, "beta"),  # the index of Bernoulli's family is for all rewards in [0, 1]
-    ],
-)
-def test_contract_of_policies(policy, name):
-    check_policy(policy(family=FAMILIES.get(name)), ARMS[name], rounds=12, plays=2)
+        pairs = rewards[:, arm].reshape(-1, 2)
+        assert stats.spearmanr(*pairs.T).pvalue > 1e-9
 
 
 @pytree
@@ -210,43 +193,19 @@ class Wrong:
 @pytest.mark.parametrize(
     ("what", "message"),
     [
-        ("", None),
-        ("range", "reward_range: 0 to 1, and arm 0 pays from -"),
+        pytest.param("range", "reward_range: 0 to 1, and arm 0 pays from -", marks=pytest.mark.slow),
         ("means", r"means\(\): 0.6 for arm 0, which paid 0.5"),
-        ("repeats", "step: repeats its draw"),
+        pytest.param("repeats", "step: repeats its draw", marks=pytest.mark.slow),
         ("records", r'records: "rewards" are not the sums'),
         ("order", "the n-th play of an arm depends on the plays of other arms"),
     ],
 )
 def test_a_broken_environment_is_found(what, message):
-    environment = Wrong(ARMS["gaussian"], what)
-    if message is None:
-        check_environment(environment, runs=16, plays=8, settle=2000)
-        return
     with pytest.raises(AssertionError, match=message):
-        check_environment(environment, runs=16, plays=8, settle=2000)
+        check_environment(Wrong(ARMS["gaussian"], what), runs=16, plays=8, settle=2000)
 
 
 ASKED = {"key": jax.random.key(4), "runs": 23, "horizon": 50, "times": [1, 7, 30, 50], "progress": False}
-NORMAL = families.Gaussian()
-POLICIES = {"ucb": [UCB1(), UCB1(0.5)], "kl": KLUCB(family=families.Gaussian(2.0)), "t": Thompson(family=NORMAL)}
-SCENARIOS = {"a": ARMS["gaussian"], "b": gaussian([0.0, 0.3, 0.2])}
-
-
-@pytest.fixture(scope="module")
-def result():
-    return simulate(SCENARIOS, POLICIES, **ASKED)
-
-
-def draws_of(environment, run, plays):
-    """What the first plays of every arm pay in a run, [K, n] float64: the arm alone is played."""
-    key = jaxbandit.run_keys(ASKED["key"], np.arange(run, run + 1)).environment[0]
-
-    def body(state, _):
-        state, feedback = environment.step(key, state, jnp.arange(environment.arms, dtype=jnp.int32), 1)
-        return state, feedback.rewards
-
-    return np.asarray(jax.lax.scan(body, environment.init(key), None, plays)[1], float).T
 
 
 def upper(divergence, mean, radius):
@@ -260,16 +219,11 @@ def upper(divergence, mean, radius):
     return low
 
 
-def poisson_divergence(m, n):
-    return n - m + (m * math.log(m / n) if m > 0 else 0)
-
-
-def exponential_divergence(m, n):
-    return m / n - 1 - math.log(m / n)
-
-
-def gaussian_divergence(m, n):
-    return (m - n) ** 2 / 2
+DIVERGENCES = {
+    "gaussian": lambda m, n: (m - n) ** 2 / 2,
+    "poisson": lambda m, n: n - m + (m * math.log(m / n) if m > 0 else 0),
+    "exponential": lambda m, n: m / n - 1 - math.log(m / n),
+}
 
 
 def index(kind, divergence, mean, plays, t, best):
@@ -282,39 +236,38 @@ def index(kind, divergence, mean, plays, t, best):
     return upper(divergence, mean, math.log(1 + t * math.log(t) ** 2) / plays)
 
 
-@pytest.mark.parametrize("kind", ["UCB1", "MOSS", "KLUCB", "IMED"])
-@pytest.mark.parametrize(
-    ("name", "divergence"),
-    [("gaussian", gaussian_divergence), ("poisson", poisson_divergence), ("exponential", exponential_divergence)],
-)
-def test_round_by_round_in_float64(name, divergence, kind):
+LOOPS = [("gaussian", kind) for kind in ("UCB1", "MOSS", "KLUCB", "IMED")]
+LOOPS += [pytest.param(*case, marks=pytest.mark.slow) for case in (("poisson", "IMED"), ("exponential", "KLUCB"))]
+
+
+@pytest.mark.parametrize(("name", "kind"), LOOPS)
+def test_round_by_round_in_float64(name, kind):
     """Every choice as by the definitions, on the same draws, unless two scores are equal but for rounding."""
     environment = gaussian([0.5, 0.2, -0.1]) if name == "gaussian" else ARMS[name]
     policy = getattr(jaxbandit, kind)() if kind in ("UCB1", "MOSS") else getattr(jaxbandit, kind)(family=FAMILIES[name])
-    rounds = 150
-    asked = ASKED | {"runs": 4, "horizon": rounds, "times": np.arange(1, rounds + 1)}
+    rounds, runs = 120, 3
+    asked = ASKED | {"runs": runs, "horizon": rounds, "times": np.arange(1, rounds + 1)}
     result = simulate(environment, {"p": policy}, **asked)
     played = np.diff(result.visits["p"][0, 0, ..., 0], axis=1, prepend=0).argmax(-1)
-    for run in range(4):
-        draws = draws_of(environment, run, rounds)
+    draws = first_draws(environment, jaxbandit.run_keys(ASKED["key"], np.arange(runs)).environment, rounds)
+    for run in range(runs):
         counts = [0, 0, 0]
         for t in range(1, rounds + 1):
-            rewards = [[float(x) for x in draws[k, : counts[k]]] for k in range(3)]
-            means = [math.fsum(x) / len(x) if x else 0.0 for x in rewards]
-            scores = [index(kind, divergence, means[k], counts[k], t, max(means)) if counts[k] else math.inf
-                      for k in range(3)]  # fmt: skip
+            means = [math.fsum(draws[run, k, :n]) / n if n else 0.0 for k, n in enumerate(counts)]
+            best, divergence = max(means), DIVERGENCES[name]
+            scores = [index(kind, divergence, m, n, t, best) if n else math.inf for m, n in zip(means, counts)]
             arm = played[run, t - 1]
             if min(counts) == 0:
                 assert arm == scores.index(math.inf)
             else:
                 assert scores[arm] >= max(scores) - 1e-5 * (1 + abs(scores[arm])), (run, t, scores)
             counts[arm] += 1
-        paid = [math.fsum(draws[k, : counts[k]]) for k in range(3)]
+        paid = [math.fsum(draws[run, k, :n]) for k, n in enumerate(counts)]
         np.testing.assert_allclose(result.recorded["rewards"]["p"][0, 0, run, -1], paid, rtol=1e-13, atol=1e-13)
 
 
 def test_sums_lose_nothing():
-    """Against math.fsum for 200,000 rewards of all sizes, and 1e7 times one float: within 2^-40 of what is added."""
+    """Against math.fsum for 200,000 rewards of all sizes, and 1e6 times one float: within 2^-40 of what is added."""
     random = np.random.default_rng(0)
     rewards = (random.normal(size=(200_000, 2)) * 10.0 ** random.integers(-4, 5, (200_000, 2))).astype(np.float32)
     arms = jnp.arange(2, dtype=jnp.int32)
@@ -328,14 +281,16 @@ def test_sums_lose_nothing():
         assert abs(high[arm] + low[arm] - exact) <= 2.0**-40 * np.abs(rewards[:, arm].astype(float)).sum()
         assert abs(low[arm]) <= np.spacing(np.float32(abs(high[arm]))) / 2
     tenth = jnp.full(1, 0.1, jnp.float32)
-    many = jax.jit(lambda: jax.lax.fori_loop(0, 10**7, lambda _, s: add_rewards(s, arms[:1], tenth), no_sums(1)))()
-    exact = 10**7 * float(np.float32(0.1))
+    many = jax.jit(lambda: jax.lax.fori_loop(0, 10**6, lambda _, s: add_rewards(s, arms[:1], tenth), no_sums(1)))()
+    exact = 10**6 * float(np.float32(0.1))
     assert abs(float(many.high[0]) + float(many.low[0]) - exact) < 2.0**-40 * exact
 
 
 @pytest.mark.slow
-def test_regret_of_what_was_collected(result):
-    for label in POLICIES:
+def test_regret_of_what_was_collected():
+    policies = {"ucb": [UCB1(), UCB1(0.5)], "t": Thompson(family=families.Gaussian())}
+    result = simulate({"a": ARMS["gaussian"], "b": gaussian([0.0, 0.3, 0.2])}, policies, **ASKED)
+    for label in policies:
         collected = result.recorded["rewards"][label].sum(-1)
         best = np.array([0.5, 0.3])[:, None, None, None]
         np.testing.assert_allclose(metrics.realised_regret(result, label), result.times * best - collected, atol=1e-12)

@@ -11,7 +11,6 @@ import pytest
 import jaxbandit
 from jaxbandit import CUSUM, GLR, KLUCB, MUCB, UCB1, Feedback, KnownBreaks, Task, WithDetector, simulate
 from jaxbandit.policies.changing.glr import added, largest_ratio, no_corners
-from jaxbandit.testing import check_policy
 
 ARMS = jaxbandit.bernoulli([0.5, 0.4, 0.3])
 PAID = [int(digit) for digit in "00100000010000001011111001111011"]
@@ -55,8 +54,9 @@ def test_likelihood_ratio():
     assert float(GLR(delta=0.1, alpha=0.0).threshold(jnp.array(32.0))) == pytest.approx(7.501188947, rel=1e-6)
 
 
-@pytest.mark.parametrize("grid", [1, 10])
-@pytest.mark.parametrize("kind", ["coins", "fractions", "jumps", "all", "none", "rising"])
+@pytest.mark.parametrize(
+    ("kind", "grid"), [("coins", 1), ("fractions", 10), ("jumps", 1), ("all", 10), ("none", 1), ("rising", 1)]
+)
 def test_corners_lose_no_split(kind, grid):
     """All splits in a loop, in float64, after each of 150 rewards."""
     random = np.random.default_rng(0)
@@ -83,17 +83,16 @@ def test_few_corners_only_lower_the_ratio():
     assert (few[0][20:] > 0.8 * full[0][20:]).all()
 
 
-def alarms(detector, rewards, arms=3):
-    """The numbers of the rewards at which an arm's detector raises alarms, restarted after each; compiled."""
+@jax.jit
+def raised(detector, rewards):
+    """Whether an arm's detector raises an alarm at each reward, restarted after each."""
 
     def step(state, t_and_reward):
         t, reward = t_and_reward
-        state, alarm = detector.watched(state, reward, t, arms)
+        state, alarm = detector.watched(state, reward, t, 3)
         return jax.tree.map(lambda fresh, leaf: jnp.where(alarm, fresh, leaf), detector.init(), state), alarm
 
-    t = jnp.arange(1, len(rewards) + 1, dtype=jnp.int32)
-    result = jax.lax.scan(step, detector.init(), (t, jnp.asarray(rewards, float)))[1]
-    return (np.flatnonzero(np.asarray(result)) + 1).tolist()
+    return jax.lax.scan(step, detector.init(), (jnp.arange(1, len(rewards) + 1, dtype=jnp.int32), rewards))[1]
 
 
 def test_numbers_that_follow_from_the_horizon():
@@ -149,7 +148,6 @@ def mucb_loop(rewards, window, threshold):
 
 LOOPS = {
     "GLR": (GLR(delta=0.1, alpha=0.0), lambda rewards: glr_loop(rewards, 0.1, 10)),
-    "GLR-1": (GLR(delta=0.1, alpha=0.0, grid=1), lambda rewards: glr_loop(rewards, 0.1, 1)),
     "CUSUM": (CUSUM(20, 0.07, 3.3, 0.0), lambda rewards: cusum_loop(rewards, 20, 0.07, 3.3)),
     "MUCB": (MUCB(40, 6.1, 0.0), lambda rewards: mucb_loop(rewards, 40, 6.1)),
 }
@@ -164,7 +162,7 @@ def test_same_alarms_as_a_plain_loop(name):
         means = np.repeat(random.random(3), 150)
         for rewards in (random.random(450) < means, random.beta(4 * means + 0.1, 4.1 - 4 * means)):
             expected = loop(rewards.astype(float).tolist())
-            assert alarms(detector, rewards) == expected
+            assert (1 + np.flatnonzero(raised(detector, rewards.astype(np.float32)))).tolist() == expected
             total += len(expected)
     assert total > 4
 
@@ -188,12 +186,16 @@ class Every:
         return jnp.asarray(self.turns, float)
 
 
+UPDATE = jax.jit(lambda policy, state, feedback: policy.update(state, feedback))
+SCORES = jax.jit(lambda policy, state, t: policy.scores(None, state, t)[0])
+
+
 def play(policy, arms, rewards=None):
     """Play arms by hand; the states after each round."""
-    state, states = policy.init(table := jnp.tile(jnp.array([0.0, 1.0]), (3, 1))), []
+    state, states = policy.init(table := np.tile(np.array([0.0, 1.0]), (3, 1))), []
     for t, arm in enumerate(arms, 1):
         paid = 1.0 if rewards is None else rewards[t - 1]
-        state = policy.update(state, Feedback.of(arm, paid, t=t, table=table))
+        state = UPDATE(policy, state, Feedback.of(arm, paid, t=t, table=table))
         states.append(state)
     return states
 
@@ -218,25 +220,25 @@ def test_the_index_counts_rounds_from_the_restart():
     state = state._replace(restarted=jnp.array([3, 0, 6], jnp.int32))
     means, plays = np.array([1 / 3, 1 / 2, 1]), np.array([3, 2, 3])
     expected = means + np.sqrt(2 * np.log(np.array([9 - 3, 9 - 0, 9 - 6]) - 1) / plays)
-    np.testing.assert_allclose(policy.scores(None, state, jnp.int32(9))[0], expected, rtol=1e-6)
+    np.testing.assert_allclose(SCORES(policy, state, 9), expected, rtol=1e-6)
     together = WithDetector(UCB1(), Every(1000), local=False)
     state = state._replace(restarted=jnp.array([4, 4, 4], jnp.int32))
     expected = means + np.sqrt(2 * np.log(9 - 4 - 1) / plays)
-    np.testing.assert_allclose(together.scores(None, state, jnp.int32(9))[0], expected, rtol=1e-6)
+    np.testing.assert_allclose(SCORES(together, state, 9), expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize(("turns", "period"), [(0.5, 6), (1.0, 3), (0.4, 7)])
+@pytest.mark.parametrize(("turns", "period"), [(1.0, 3), (0.4, 7)])
 def test_arms_are_played_by_turns(turns, period):
     """Arm a in round t where (t - tau) mod floor(K / alpha) = a, tau the last restart of any arm."""
     policy = WithDetector(KLUCB(), Every(1000, turns))
     state = play(policy, [0, 1, 2])[-1]._replace(restarted=jnp.array([1, 3, 0], jnp.int32))
-    for t in range(4, 30):
+    for t in range(4, 20):
         arm = (t - 3) % period
-        scores = policy.scores(None, state, jnp.int32(t))[0]
+        scores = SCORES(policy, state, t)
         if arm < 3:
             assert int(jnp.argmax(scores)) == arm and jnp.isfinite(scores).sum() == 2
         else:
-            plain = WithDetector(KLUCB(), Every(1000)).scores(None, state, jnp.int32(t))[0]
+            plain = SCORES(WithDetector(KLUCB(), Every(1000)), state, t)
             np.testing.assert_array_equal(scores, plain)
 
 
@@ -247,21 +249,6 @@ def test_known_breaks_restart_all_arms():
     plays = [int(state.policy.counts.sum()) for state in states]
     assert plays == [1, 2, 0, 1, 0, 1, 2]
     assert states[-1].restarted.tolist() == [5, 5, 5]
-
-
-@pytest.mark.parametrize(
-    "policy",
-    [
-        WithDetector(KLUCB(), GLR(horizon=100)),
-        WithDetector(KLUCB(), GLR(horizon=100, grid=2), local=False),
-        WithDetector(UCB1(), CUSUM(first=5, horizon=100, changes=2)),
-        WithDetector(KLUCB(), MUCB(window=6, horizon=100, changes=2)),
-        WithDetector(KLUCB(), KnownBreaks([5, 11])),
-    ],
-    ids=["GLR", "GLR-all", "CUSUM", "MUCB", "KnownBreaks"],
-)
-def test_contract(policy):
-    check_policy(policy, rounds=20)
 
 
 def test_an_oracle_under_a_detector_knows_the_order_of_the_arms():

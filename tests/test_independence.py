@@ -6,7 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from scipy import special, stats
+from scipy import stats
 from test_fitting import observed
 
 from jaxbandit.environments import fit
@@ -69,50 +69,20 @@ def test_a_prior_makes_no_arm_markovian(prior):
     assert "environments.bernoulli(fitted.averages)" in str(fitted)
 
 
-def verdicts_by_counting(transitions, aparts):
-    """The share of arms that are called Markovian, for each distance of the rows, by counting paths from state 0."""
-    # A path with N01 moves to state 1, N10 back and N00 stays in state 0 is a way to cut the stays into its visits to
-    # the states. The tail is that of SciPy's hypergeometric law: of T places, as many marked as state 0 was visited.
-
-    def log_ways(stays, visits):
-        return special.gammaln(stays + visits) - special.gammaln(stays + 1) - special.gammaln(np.maximum(visits, 1))
-
-    every, result = np.zeros(len(aparts)), np.zeros(len(aparts))
-    n00 = np.arange(transitions + 1.0)
-    for end in (0, 1):
-        n01 = np.arange(float(end), transitions // 2 + 2)[:, None]
-        n10 = n01 - end
-        n11 = transitions - n00 - n01 - n10
-        possible = (n11 >= 0) & ((n01 > 0) | (n11 == 0))
-        n11 = np.where(possible, n11, 0)
-        ways = log_ways(n00, n10 + 1) + np.where(n01 > 0, log_ways(n11, n01), 0)
-        often = possible & (n00 + n01 >= 10) & (n10 + n11 >= 10)
-        law = stats.hypergeom(transitions, (n00 + n01 + (end == 0))[often], (n01 + n11)[often])
-        at = np.broadcast_to(n01, often.shape)[often]
-        markovian = often.copy()
-        markovian[often] = 2 * np.minimum(law.cdf(at), law.sf(at - 1)) <= 0.01
-        for item, apart in enumerate(aparts):
-            moves = (n01 + n10) * np.log((1 - apart) / 2) + (n00 + n11) * np.log((1 + apart) / 2)
-            chances = np.exp(ways + moves) * possible
-            every[item] += chances.sum()
-            result[item] += (chances * markovian).sum()
-    np.testing.assert_allclose(every, 1, atol=1e-9)
-    return result
-
-
-@pytest.mark.parametrize("steps", [30, 100, 300, 1000])
+@pytest.mark.parametrize("steps", [30, 100, 300])
 def test_error_rates_are_as_documented(steps):
-    """The docstring's table by counting paths, and 300 data sets against it: 5 binomial tests, false-fail rate 1e-9."""
+    """300 data sets against each number of the docstring's table, in percent: 15 binomial tests, false-fail rate 3e-9.
+
+    What the table shows as none may be as much as 0.005 %.
+    """
     table = [line.split() for line in fit.__doc__.splitlines() if re.fullmatch(r" +\d+( +\d+\.\d\d){5}", line)]
     (percents,) = [row[1:] for row in table if row[0] == str(steps)]
-    aparts = (0, 0.1, 0.3, 0.5, 0.8)
-    rates = verdicts_by_counting(steps, aparts)
-    assert percents == [f"{100 * abs(rate if apart == 0 else 1 - rate):.2f}" for apart, rate in zip(aparts, rates)]
-    for apart, rate in zip(aparts, rates):
-        stay, move = (1 + apart) / 2, (1 - apart) / 2
+    for apart, percent in zip((0, 0.1, 0.3, 0.5, 0.8), map(float, percents)):
+        stay, move, wrong = (1 + apart) / 2, (1 - apart) / 2, np.clip(percent / 100, 5e-5, 1 - 5e-5)
         states = observed([[stay, move], [move, stay]], steps, [steps, int(10 * apart)], 300)
-        result = sum(judge([item], 0.01, PAYS).word == "Markovian" for item in states)
-        assert stats.binomtest(result, 300, min(rate, 1)).pvalue > 2e-10
+        markovian = sum(judge([item], 0.01, PAYS).word == "Markovian" for item in states)
+        errors = markovian if apart == 0 else 300 - markovian
+        assert stats.binomtest(errors, 300, wrong).pvalue > 2e-10
 
 
 def test_reasons_of_what_is_undecided():

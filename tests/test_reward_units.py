@@ -33,7 +33,7 @@ def test_who_is_shown_other_units():
     assert members.units(jaxbandit.WithDetector(jaxbandit.UCB1(), jaxbandit.GLR(horizon=9))) == "mapped"
 
 
-@pytest.mark.parametrize("name", MAPPED)
+@pytest.mark.parametrize("name", {id(POLICIES[name][1]): name for name in MAPPED}.values())  # one for each kind of arms
 def test_a_policy_sees_the_same_numbers_in_every_unit(name):
     """Its arms with rewards in units of 1e-9 to 1e12, up to 10,000 of them away from 0: the same numbers in float32."""
     policy, arms = POLICIES[name]
@@ -47,8 +47,8 @@ def test_a_policy_sees_the_same_numbers_in_every_unit(name):
 
 
 def test_the_same_plays_and_the_users_means():
-    """IMED, UCB1 and others play [2**24, 2**24 + 1] as [0, 1]; float32 merges the two. Regret is in the user's unit."""
-    policies = {name: POLICIES[name][0] for name in ("IMED", "UCB1", "IMEDMC")} | {"Exp3": jaxbandit.Exp3(0.1)}
+    """[2**24, 2**24 + 1] is played as [0, 1]; float32 merges the two. Regret is in the user's unit."""
+    policies = {name: POLICIES[name][0] for name in ("UCB1", "IMEDMC")}
     result = jaxbandit.simulate(SCENARIOS, policies, runs=8, horizon=300, progress=False)
     for visits in result.visits.values():
         assert (visits == visits[:1]).all()
@@ -57,7 +57,7 @@ def test_the_same_plays_and_the_users_means():
     np.testing.assert_array_equal(result.means[1], SCENARIOS["float32"].means())
 
 
-@pytest.mark.parametrize("stopping", [BernoulliGLR(), Blocks()])
+@pytest.mark.parametrize("stopping", [BernoulliGLR(), pytest.param(Blocks(), marks=pytest.mark.slow)])
 def test_an_exact_rule_keeps_its_error_rate(stopping):
     """Float32 made the two rewards one, and the rule answered with the worse arm in every run."""
     arms = {"own": jaxbandit.markov(ROWS, (1e8, 1e8 + 1)), "unit": jaxbandit.markov(ROWS, (0, 1))}
@@ -67,8 +67,8 @@ def test_an_exact_rule_keeps_its_error_rate(stopping):
     assert (result.stopped["rule"][0] == result.stopped["rule"][1]).all()
 
 
-@pytest.mark.parametrize("law", [environments.gaussian, lambda m: environments.uniform(m, np.array(m) + 2.0)])
-def test_real_rewards_far_from_zero(law):
+def test_real_rewards_far_from_zero():
+    law = environments.gaussian
     policies = {"UCB1": jaxbandit.UCB1(), "Gaussian": jaxbandit.KLUCB(family=families.Gaussian())}
     near, far = (
         jaxbandit.simulate(law([low, low + 1]), policies, runs=8, horizon=300, progress=False) for low in (0.0, 1e8)

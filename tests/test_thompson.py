@@ -1,14 +1,19 @@
-"""Thompson's draws: how often a proposal is refused, by quadrature, and the laws of draws, from SciPy."""
+"""Thompson's draws: their laws, from SciPy and NumPy, those of whole chains as well; digits by mpmath; priors."""
 
-from itertools import pairwise
+import itertools
+from functools import lru_cache
 
+import chex
 import jax
 import jax.numpy as jnp
 import mpmath as mp
 import numpy as np
 import pytest
-from scipy import integrate, special, stats
+import reference
+from against import check_law
+from scipy import special, stats
 
+import jaxbandit
 from jaxbandit import (
     Feedback,
     PlugInGittins,
@@ -24,44 +29,16 @@ from jaxbandit import (
 )
 from jaxbandit.fast import cosine_and_sine
 from jaxbandit.policies.parts.posteriors import excess, log_gamma, normals, uniform
+from jaxbandit.policies.parts.stationary_law import NEVER, log_stationary
 from jaxbandit.policies.restless.observed_arms import nothing_seen
 from jaxbandit.pytrees import in_order
 
-SMALLEST = 1e-9  # p-value that fails a test; there are eleven, which fail by chance once in 90 million times
+SMALLEST = 1e-9  # p-value that fails a test; there are sixteen, which fail by chance once in 60 million times
+DRAW = jax.jit(lambda policy, key, state: policy.scores(key, state, 1)[0])
+GAMMA = jax.jit(log_gamma)
 
 
-def refused(shape):
-    """Probability that a proposal for shape + 3 is refused: the formula of the docstring over normal numbers."""
-    d = shape + 8 / 3
-
-    def lost(x):
-        w = x / np.sqrt(9 * d)
-        exponent = d * (3 * np.log1p(w) - 3 * w + 3 * w**2 / 2 - w**3) if w > -1 else -np.inf
-        return stats.norm.pdf(x) * -np.expm1(exponent)
-
-    pieces = [-np.inf, -np.sqrt(9 * d), -2, 0, 2, np.inf]
-    return sum(integrate.quad(lost, *ends, epsabs=1e-12)[0] for ends in pairwise(pieces))
-
-
-def test_four_proposals_are_enough():
-    shapes = np.concatenate([[1e-30], np.geomspace(1e-3, 300, 40)])
-    chances = np.array([refused(shape) for shape in shapes])
-    assert chances.max() <= 0.0112 and 0.0112**4 <= 2e-8
-    assert chances[shapes >= 1].max() <= 0.008
-    assert (np.diff(chances) < 0).all()
-
-
-def test_what_is_accepted_has_the_law():
-    """Density of a proposal times the probability that it counts, over that of the gamma law: one number for all w."""
-    for d in (8 / 3, 5.0, 1000.0):
-        w = np.linspace(-0.9, 6, 200) / np.sqrt(d)
-        counts = np.exp(d * (3 * np.log1p(w) - 3 * w + 3 * w**2 / 2 - w**3))
-        proposed = stats.norm.pdf(w * np.sqrt(9 * d)) / (1 + w) ** 2  # x to d (1 + w)^3, up to a factor
-        ratio = proposed * counts / stats.gamma(d + 1 / 3).pdf(d * (1 + w) ** 3)
-        np.testing.assert_allclose(ratio, ratio[0], rtol=1e-9)
-
-
-@pytest.mark.parametrize("shape", [1.0, 2.0, 6.0])
+@pytest.mark.parametrize("shape", [1.0, 6.0])
 def test_fine_law_of_gamma_draws(shape):
     """Chi-square of 32 equally likely cells, 4,000,000 draws. Finds refusals that are left out, with p below 1e-13."""
     optimised = {"xla_backend_optimization_level": 3}  # which the quick tests are not, and four millions take long
@@ -79,21 +56,27 @@ def log_odds_law(z, a, b):
     return below if (z <= 0).all() else np.where(z <= 0, below, 1 - log_odds_law(-np.abs(z), b, a))
 
 
-@pytest.mark.parametrize(("a", "b"), [(1, 1), (0.5, 3), (2, 1e4), (1e6, 1e6 + 3), (1e-3, 1e-3), (1e-3, 2)])
+SHAPES = [(1, 1), (0.5, 3), (2, 1e4), (1e-3, 1e-3), (1e-3, 2), pytest.param(1e6, 1e6 + 3, marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize(("a", "b"), SHAPES)
 def test_log_odds_have_the_law_of_a_beta_draw(a, b):
     """Kolmogorov-Smirnov with 200,000 draws, which finds a distance of 0.0075."""
-    policy = Thompson(float(a), float(b))
-    scores, _ = jax.jit(policy.scores)(jax.random.key(1), policy.init(jnp.tile(jnp.array([0.0, 1.0]), (200_000, 1))), 1)
-    draws = np.asarray(scores, float)
+    draws = log_odds(a, b, 1)
     assert stats.kstest(draws, lambda z: log_odds_law(z, a, b)).pvalue > SMALLEST
+
+
+def log_odds(a, b, seed):
+    policy = Thompson(np.float32(a), np.float32(b))
+    state = policy.init(np.tile(np.array([0.0, 1.0]), (200_000, 1)))
+    return np.asarray(DRAW(policy, jax.random.key(seed), state), float)
 
 
 def test_the_smallest_prior_is_a_fair_coin():
     """Beta(e, e) for e to 0 is 0 or 1, each with probability 1/2: exact binomial test; no score is infinite."""
-    policy = Thompson(1e-30, 1e-30)
-    scores, _ = jax.jit(policy.scores)(jax.random.key(2), policy.init(jnp.tile(jnp.array([0.0, 1.0]), (50_000, 1))), 1)
-    assert jnp.isfinite(scores).all() and jnp.abs(scores).min() > 1e20
-    assert stats.binomtest(int((scores > 0).sum()), 50_000).pvalue > SMALLEST
+    scores = log_odds(1e-30, 1e-30, 2)
+    assert np.isfinite(scores).all() and np.abs(scores).min() > 1e20
+    assert stats.binomtest(int((scores > 0).sum()), len(scores)).pvalue > SMALLEST
 
 
 def test_the_exponent_of_a_refusal():
@@ -115,14 +98,14 @@ def test_pairs_of_normal_numbers():
     assert stats.chisquare(counts).pvalue > SMALLEST
 
 
-@pytest.mark.slow
 def test_words_at_both_ends():
-    words = jnp.array([0, 1, 2**31 - 1, 2**31, 2**32 - 2, 2**32 - 1], jnp.uint32)
-    numbers = uniform(words, jnp.float32)
+    words = np.array([0, 1, 2**31 - 1, 2**31, 2**32 - 2, 2**32 - 1], np.uint32)
+    first, second = (item.ravel() for item in np.meshgrid(words, words))
+    numbers, (x, y) = jax.jit(lambda *words: (uniform(words[0], jnp.float32), normals(*words, jnp.float32)))(
+        first, second
+    )
     assert float(numbers.min()) == 2**-32 and float(numbers.max()) == 1
-    first, second = (item.ravel() for item in jnp.meshgrid(words, words))
-    x, y = normals(first, second, jnp.float32)
-    distance = np.sqrt(-2 * np.log(np.asarray(uniform(first, jnp.float32), float)))
+    distance = np.sqrt(-2 * np.log(np.asarray(numbers, float)))
     np.testing.assert_allclose(np.hypot(x, y), distance, atol=2e-6)
     assert 6.6 < distance.max() < 6.7
 
@@ -131,16 +114,16 @@ def test_cosine_and_sine():
     """Against float64."""
     x = np.linspace(-1, 1, 200_001).astype(np.float32)
     exact = np.cos(x.astype(float) * np.pi / 2), np.sin(x.astype(float) * np.pi / 2)
-    np.testing.assert_allclose(cosine_and_sine(jnp.asarray(x)), exact, rtol=0, atol=3e-7)
+    np.testing.assert_allclose(jax.jit(cosine_and_sine)(x), exact, rtol=0, atol=3e-7)
 
 
 def test_float64_draws_the_same():
     """The same words in float64, as near as float32's last digits allow, but for 1 of 100,000 draws."""
-    shapes = jnp.repeat(jnp.array([1e-3, 0.5, 1.0, 7.0, 300.0, 1e5, 1e8]), 100_000)
-    single = np.asarray(jax.jit(log_gamma)(jax.random.key(4), shapes), float)
+    shapes = np.repeat(np.array([1e-3, 0.5, 1.0, 7.0, 300.0, 1e5, 1e8], np.float32), 100_000)
+    single = np.asarray(GAMMA(jax.random.key(4), shapes), float)
     with jax.enable_x64(True):
         key, wide = jax.random.key(4), jnp.asarray(np.asarray(shapes, float))
-        double = np.asarray(jax.jit(log_gamma)(key, wide))
+        double = np.asarray(GAMMA(key, wide))
     assert double.dtype == np.float64
     parted = np.abs(single - double) > 1e-5 + 1e-6 * np.abs(double) + 1e-7 / np.asarray(shapes, float)
     assert parted.sum() <= 7
@@ -150,9 +133,11 @@ def test_float64_draws_the_same():
 @pytest.mark.parametrize("kind", ["threefry2x32", "rbg", "unsafe_rbg"])
 def test_draws_of_two_arms_and_of_two_keys_differ(kind):
     """Scores are asked of any key; simulations take the default kind alone."""
-    first, second = (log_gamma(jax.random.key(n, impl=kind), jnp.ones(3)) for n in (0, 1))
+    first, second = (GAMMA(jax.random.key(n, impl=kind), jnp.ones(3)) for n in (0, 1))
     assert len(np.unique(np.concatenate([first, second]))) == 6
 
+
+# Priors for each arm
 
 VALUES = [3.0, 1.0, 0.5]
 PRIORS = {
@@ -206,6 +191,142 @@ def test_the_law_of_the_first_states():
     for make in (markov, restless):
         np.testing.assert_array_equal(make(transition, (0, 1), initial_state=law).initial, law)
     one, other = (two_state([0.5, 0.4], [0.4, 0.55], initial_state=first) for first in ([1, 0], [[0, 1], [1, 0]]))
-    assert all(map(np.array_equal, jax.tree.leaves(one), jax.tree.leaves(other)))
+    chex.assert_trees_all_equal(one, other)
     with pytest.raises(ValueError, match="initial_state: row 0 sums to 1.1, not to 1"):
         markov(transition, (0, 1), initial_state=[[0.5, 0.6], [1.0, 0.0]])
+
+
+# Whole chains
+
+DRAWS = 100_000
+KEY = jax.random.key(0)
+
+
+def scores(policy, counts, reward, number, key=KEY):
+    """Scores [number] of arms that all have these counts and rewards."""
+    state = policy.init(jnp.tile(jnp.asarray(reward, float), (number, 1)))
+    state = state._replace(counts=jnp.tile(jnp.asarray(counts, jnp.int32), (number, 1, 1)))
+    return np.asarray(DRAW(policy, key, state), float)
+
+
+def drawn_log_odds(counts, reward, leaving, staying):
+    """log(m / (1 - m)) of chains drawn by NumPy, whose stationary laws solve linear systems in float64."""
+    states = len(reward)
+    parameters = np.where(np.eye(states, dtype=bool), staying, leaving) + counts
+    rng = np.random.default_rng(0)
+    rows = np.stack([rng.dirichlet(row, DRAWS) for row in parameters], axis=1)
+    equations = np.eye(states) - np.swapaxes(rows, -1, -2)
+    equations[:, -1] = 1
+    law = np.linalg.solve(equations, np.eye(states)[:, -1:])[..., 0]
+    return np.log(law @ reward) - np.log(law @ (1 - np.asarray(reward)))
+
+
+LAWS = {
+    "slow": ([[900, 1], [1, 50]], (1.0, 0.0), 1.0, 1.0),
+    "prior": ([[0, 3], [2, 9]], (0.7, 0.2), 0.5, 4.0),
+    "three": ([[5, 1, 0], [2, 3, 1], [0, 1, 9]], (0.0, 0.5, 1.0), 1.0, 1.0),
+    "slow three": ([[900, 1, 0], [0, 500, 2], [3, 0, 700]], (0.9, 0.0, 0.4), 0.5, 2.0),
+    "four": (np.arange(16).reshape(4, 4) % 5, (0.3, 1.0, 0.0, 0.6), 2.0, 0.5),
+}
+
+
+@pytest.mark.parametrize("name", ["slow", "prior", "three", "slow three", pytest.param("four", marks=pytest.mark.slow)])
+def test_scores_have_the_law_of_drawn_chains(name):
+    """Kolmogorov-Smirnov of 100,000 scores and draws at 1e-9: finds a distance of 0.015."""
+    counts, reward, leaving, staying = LAWS[name]
+    result = scores(ThompsonMC(leaving, staying), counts, reward, DRAWS)
+    assert stats.ks_2samp(result, drawn_log_odds(counts, reward, leaving, staying)).pvalue > SMALLEST
+
+
+MEANS = np.linspace(0, 1, 1001)
+NODES = (np.arange(400) + 0.5) / 400
+
+
+@lru_cache
+def law_of_mean(counts):
+    """P(m <= x) for every x of MEANS, rewards 0 and 1 and the prior 1: P01 <= P10 x / (1 - x), summed over P10."""
+    (n00, n01), (n10, n11) = counts
+    density = stats.beta(1 + n10, 1 + n11).pdf(NODES)
+    ends = NODES * (MEANS / np.maximum(1 - MEANS, 1e-12))[:, None]
+    return stats.beta(1 + n01, 1 + n00).cdf(ends) @ density / density.sum()
+
+
+@pytest.mark.slow
+def test_exact_law_of_trajectories():
+    """All trajectories of four rounds with two arms against 100,000 runs, chi-square at 1e-9."""
+    arms = two_state([0.5, 0.3], [0.4, 0.6], initial_state=0)
+    counts, states, _ = reference.start(arms.reward, 0)
+
+    def chances(t):
+        """The probability that each arm's mean is the larger one."""
+        first, second = (law_of_mean(tuple(map(tuple, count))) for count in counts)
+        pairs = (first, second), (second, first)
+        larger = [float(np.diff(one) @ (other[1:] + other[:-1]) / 2) for one, other in pairs]
+        assert abs(sum(larger) - 1) < 1e-3
+        return [chance / sum(larger) for chance in larger]
+
+    law = reference.law_of_visits(chances, arms.transition, counts, states, 4)
+    result = jaxbandit.simulate(arms, {"p": ThompsonMC()}, runs=DRAWS, horizon=4, times=[4], progress=False)
+    check_law(result.visits["p"][0, 0, :, 0], law, DRAWS)
+
+
+def exact_log_odds(logs, reward):
+    """log(m / (1 - m)) of the chain with rows exp(logs) over their sums, from a linear system with 120 digits."""
+    states = len(reward)
+    with mp.workdps(120):
+        rows = mp.matrix([[mp.exp(mp.mpf(float(x))) for x in row] for row in logs])
+        rows = mp.matrix([[rows[s, j] / mp.fsum(rows[s, :]) for j in range(states)] for s in range(states)])
+        system = mp.eye(states) - rows.T
+        for s in range(states):
+            system[states - 1, s] = 1
+        law = mp.lu_solve(system, mp.matrix([0] * (states - 1) + [1]))
+        gained = mp.fsum(law[s] * float(reward[s]) for s in range(states))
+        return float(mp.log(gained) - mp.log(mp.fsum(law[s] * (1 - float(reward[s])) for s in range(states))))
+
+
+@pytest.mark.parametrize("states", [2, 5])
+@pytest.mark.slow
+def test_slow_chains_keep_their_digits(states):
+    """Against 120 digits from the same gamma draws: chains that leave a state once in ten million plays or far less."""
+    key, counts = jax.random.key(3), 10**7 * np.eye(states, dtype=int)
+    reward = np.linspace(1, 0, states).astype(np.float32)
+    for prior in (1.0, 0.02):
+        result = scores(ThompsonMC(prior, prior), counts, reward, 4, key)
+        drawn = GAMMA(key, jnp.tile(jnp.asarray(counts + prior, float), (4, 1, 1)))
+        exact = np.array([exact_log_odds(item, reward) for item in np.asarray(drawn)])
+        np.testing.assert_allclose(result, exact, rtol=2e-6, atol=1e-5)
+        assert len(np.unique(exact)) == 4 and np.abs(exact).max() > (1 if prior == 1 else 20)
+
+
+def test_stationary_law_of_rates_of_all_sizes():
+    """Rates from exp(-60) to exp(60), against 120 digits; the logarithm of a share q is -log(1 + (1 - q) / q)."""
+    states = 6
+    logs = np.random.default_rng(1).uniform(-60, 60, (1, states, states)).astype(np.float32)
+    law = np.asarray(jax.jit(log_stationary)(jnp.asarray(logs)), float)[0]
+    inside = np.where(np.eye(states, dtype=bool), -np.inf, logs[0].astype(float))
+    fastest = np.logaddexp.reduce(inside, axis=1)  # a row's rates over their sum are a chain that never stays
+    exact = [exact_log_odds(inside, np.eye(states)[s]) for s in range(states)]
+    shares = -np.logaddexp(0, -np.array(exact)) - fastest
+    np.testing.assert_allclose(law - law[0], shares - shares[0], rtol=1e-6, atol=1e-4)
+
+
+@pytest.mark.parametrize("states", [1, pytest.param(3, marks=pytest.mark.slow)])
+def test_what_one_misses_another_gains(states):
+    """With the same draws, rewards r and 1 - r have opposite scores, to the last bit."""
+    counts = np.arange(states**2).reshape(states, states)
+    reward = np.arange(states) / 64
+    np.testing.assert_array_equal(scores(ThompsonMC(), counts, reward, 9), -scores(ThompsonMC(), counts, 1 - reward, 9))
+
+
+def test_no_prior_gives_nan():
+    """An arm that always pays r has the log odds of r whatever is drawn, and sure losses and gains are finite."""
+    rewards = [(0.3, 0.3, 0.3), (0.0, 0.5, 1.0), (0.0, 0.0, 0.0), (1.0, 1.0, 1.0)]
+    state = ThompsonMC().init(jnp.array(rewards))
+    for leaving, staying in itertools.product((1e-30, 1e-3, 1.0, 1e30), repeat=2):
+        for number, key in itertools.product((0, 10**9), range(2)):
+            counts = np.asarray(state.counts) + number * np.eye(3, dtype=np.int32)
+            drawn = DRAW(ThompsonMC(leaving, staying), jax.random.key(key), state._replace(counts=counts))
+            result = np.asarray(drawn, float)
+            assert np.isfinite(result).all()
+            assert result[0] == pytest.approx(np.log(0.3 / 0.7), abs=1e-6)
+            assert result[2] <= 0.9 * NEVER and result[3] >= -0.9 * NEVER

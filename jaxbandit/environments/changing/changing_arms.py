@@ -192,7 +192,7 @@ def rewards_table(rewards: ArrayLike, draw: bool = False) -> ChangingArms:
 
     >>> import jax
     >>> arms = rewards_table([[1, 0], [0, 1], [0, 1]])
-    >>> arms.step(jax.random.key(0), arms.init(jax.random.key(0)), jnp.array([1]), jnp.int32(2))[1].rewards.tolist()
+    >>> jax.jit(arms.step)(jax.random.key(0), arms.init(jax.random.key(0)), jnp.array([1]), 2)[1].rewards.tolist()
     [1.0]
     """
     means = _probabilities("rewards", rewards, "[n, K]", "a reward")

@@ -152,7 +152,7 @@ def full_information(environment: Any, pairs: bool = True) -> FullInformation:
     >>> import jax
     >>> from jaxbandit.environments import rewards_table
     >>> arms = full_information(rewards_table([[1, 0], [0, 1]]))
-    >>> state, feedback = arms.step(jax.random.key(0), arms.init(jax.random.key(0)), jnp.array([1]), jnp.int32(1))
+    >>> state, feedback = jax.jit(arms.step)(jax.random.key(0), arms.init(jax.random.key(0)), jnp.array([1]), 1)
     >>> feedback.rewards.tolist(), feedback.all_rewards.tolist(), state.outcomes[1].tolist()
     ([0.0], [1.0, 0.0], [[0, 1], [1, 0]])
     """

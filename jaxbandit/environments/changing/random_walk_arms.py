@@ -71,8 +71,8 @@ class RandomWalkArms:
 
         >>> import jax
         >>> arms = random_walk([1.0, 2.0], 0.0, decay=0.5)
-        >>> state, _ = arms.step(jax.random.key(0), arms.init(jax.random.key(0)), jnp.array([1]), jnp.int32(1))
-        >>> arms.means_now(state, jnp.int32(2)).high.tolist()
+        >>> state, _ = jax.jit(arms.step)(jax.random.key(0), arms.init(jax.random.key(0)), jnp.array([1]), 1)
+        >>> arms.means_now(state, 2).high.tolist()
         [0.5, 1.0]
         """
         return state.means

@@ -130,7 +130,7 @@ def restarting(arms: MarkovArms, discount: float) -> RestartingArms:
     >>> import jax
     >>> from jaxbandit import two_state
     >>> arms = restarting(two_state([0.5, 0.4], [0.4, 0.55]), 0.0)
-    >>> state, feedback = arms.step(jax.random.key(0), arms.init(jax.random.key(0)), jnp.array([1]), jnp.int32(1))
+    >>> state, feedback = jax.jit(arms.step)(jax.random.key(0), arms.init(jax.random.key(0)), jnp.array([1]), 1)
     >>> state.states.tolist(), bool(feedback.restarted > 0)
     ([0, 0], True)
     """

@@ -99,7 +99,7 @@ def colliding(arms: RestlessArms, players: int) -> CollidingArms:
     >>> from jaxbandit.environments import restless
     >>> pair = colliding(restless([[[0.5, 0.5], [0.4, 0.6]]] * 3, (0, 1)), players=2)
     >>> key = jax.random.key(0)
-    >>> _, feedback = pair.step(key, pair.init(key), jnp.array([1, 4]), jnp.int32(1))  # both play arm 1
+    >>> _, feedback = jax.jit(pair.step)(key, pair.init(key), jnp.array([1, 4]), 1)  # both play arm 1
     >>> feedback.states.tolist(), feedback.rewards.tolist()
     ([2, 2], [0.0, 0.0])
     """

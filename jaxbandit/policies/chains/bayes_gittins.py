@@ -64,9 +64,10 @@ class BayesGittins:
 
     Source: Gittins 1979; the counts of a chain as its states are our own.
 
+    >>> import jax
     >>> policy = BayesGittins.of([[1, 1]], discount=0.9, depth=10)  # Bernoulli arms with uniform priors
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
-    >>> policy.scores(None, state, 1)[0].round(3).tolist()
+    >>> jax.jit(policy.scores)(None, state, 1)[0].round(3).tolist()
     [0.703, 0.703]
     """
 

@@ -41,8 +41,10 @@ class BayesOptimal:
 
     Source: Bellman 1956, for one arm whose chance is known; the counts of a chain are our own.
 
+    >>> import jax
     >>> policy = BayesOptimal.of([[1, 1], [1, 2]], horizon=10)  # Bernoulli arms; the second has the larger mean
-    >>> policy.scores(None, policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]])), 1)[0].tolist()
+    >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
+    >>> jax.jit(policy.scores)(None, state, 1)[0].tolist()
     [0.0, 1.0]
     """
 

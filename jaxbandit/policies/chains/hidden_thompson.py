@@ -61,7 +61,7 @@ class HiddenThompson:
 
     >>> policy = HiddenThompson(levels=4)
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
-    >>> state.weights.shape, policy.scores(jax.random.key(0), state, 1)[0].shape
+    >>> state.weights.shape, jax.jit(policy.scores)(jax.random.key(0), state, 1)[0].shape
     ((2, 3, 32), (2,))
     """
 

@@ -73,7 +73,7 @@ class IMEDMC:
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
     >>> counts = jnp.array([[[60, 40], [40, 20]], [[10, 10], [9, 11]]])
     >>> state = state._replace(seen=state.seen._replace(counts=counts))
-    >>> [round(score, 4) for score in policy.scores(None, state, 181)[0].tolist()]  # -(7.6766 + log 41), -(0 + log 10)
+    >>> jax.jit(policy.scores)(None, state, 181)[0].round(4).tolist()  # -(7.6766 + log 41), -(0 + log 10)
     [-11.3902, -2.3026]
     """
 

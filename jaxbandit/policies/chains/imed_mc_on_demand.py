@@ -117,9 +117,10 @@ def cycles(counts: Array, reward: Array, mean: Array) -> Array:
       reward: [K, S].
       mean: [K].
 
-    >>> cycles(jnp.array([[[0, 2, 1], [3, 0, 0], [0, 1, 5]]]), jnp.array([[0.0, 0.5, 1.0]]), jnp.array([0.7])).tolist()
+    >>> counts, number = jnp.array([[[0, 2, 1], [3, 0, 0], [0, 1, 5]]]), jax.jit(cycles)
+    >>> number(counts, jnp.array([[0.0, 0.5, 1.0]]), jnp.array([0.7])).tolist()
     [1]
-    >>> cycles(jnp.array([[[0, 2, 1], [3, 0, 0], [0, 1, 5]]]), jnp.array([[0.4, 0.4, 0.4]]), jnp.array([0.4])).tolist()
+    >>> number(counts, jnp.array([[0.4, 0.4, 0.4]]), jnp.array([0.4])).tolist()
     [12]
     """
     low, high = reward[:, 0], reward[:, 0]

@@ -48,7 +48,7 @@ class PlugInGittins:
 
     >>> policy = PlugInGittins(discount=0.9)
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
-    >>> policy.scores(None, state, 1)[0].tolist()
+    >>> jax.jit(policy.scores)(None, state, 1)[0].tolist()
     [inf, inf]
     """
 
@@ -115,7 +115,7 @@ class PosteriorGittins:
 
     >>> policy = PosteriorGittins(discount=0.9)
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
-    >>> policy.scores(jax.random.key(0), state, 1)[0].shape
+    >>> jax.jit(policy.scores)(jax.random.key(0), state, 1)[0].shape
     (2,)
     """
 
@@ -155,7 +155,7 @@ def gittins_of_rows(rows: Array, reward: Array, discount: ArrayLike) -> Array:
     """Gittins index [M, S] of chains [M, S, S] with rewards [M, S], in S steps: `indices.gittins` for traced numbers.
 
     >>> rows = jnp.array([[[0.5, 0.5], [0.4, 0.6]]])
-    >>> gittins_of_rows(rows, jnp.array([[0.0, 1.0]]), 0.9).round(4).tolist()
+    >>> jax.jit(gittins_of_rows)(rows, jnp.array([[0.0, 1.0]]), 0.9).round(4).tolist()
     [[0.5495, 0.6]]
     """
     states = rows.shape[-1]

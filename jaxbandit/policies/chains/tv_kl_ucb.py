@@ -67,8 +67,9 @@ class KLUCBMC:
     Source: the paper's appendix D, algorithm 3, equations for states 0 and 1 in section III.A; for more states
     algorithm 2's maximisation, solved exactly.
 
+    >>> import jax
     >>> state = KLUCBMC().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
-    >>> KLUCBMC().scores(None, state, 1)[0].tolist()
+    >>> jax.jit(KLUCBMC().scores)(None, state, 1)[0].tolist()
     [inf, inf]
     """
 
@@ -134,9 +135,10 @@ class TVKLUCB:
     authors' code. All pairs of rows are compared: algorithm 2's loop omits the last state, and would classify the best
     arm of scenario 3 as i.i.d. The likelihood ratio is ours, from the inequality that its remark on distances names.
 
+    >>> import jax
     >>> policy = TVKLUCB()
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
-    >>> policy.scores(None, state, 1)[0].tolist()
+    >>> jax.jit(policy.scores)(None, state, 1)[0].tolist()
     [inf, inf]
     """
 

@@ -82,9 +82,11 @@ class GLR:
     Source: Besson, Kaufmann, Maillard and Seznec 2022; that the maximum is at a corner is our own remark: the ratio
     is convex in s and the sum of the first s rewards.
 
-    >>> state, alarms = GLR(delta=0.1, alpha=0.0, grid=1).init(), []
+    >>> import jax
+    >>> detector, alarms = GLR(delta=0.1, alpha=0.0, grid=1), []
+    >>> state, watched = detector.init(), jax.jit(detector.watched)
     >>> for t in range(1, 21):
-    ...     state, alarm = GLR(delta=0.1, alpha=0.0, grid=1).watched(state, jnp.array(float(t > 10)), jnp.int32(t), 2)
+    ...     state, alarm = watched(state, float(t > 10), t, 2)
     ...     alarms.append(bool(alarm))
     >>> alarms.index(True)
     12
@@ -139,7 +141,9 @@ def largest_ratio(corners: Corners, n: Array, total: Array) -> Array:
     """The largest likelihood ratio over all splits that were added, for n rewards that sum to `total`; 0 without a
     split.
 
-    >>> round(float(largest_ratio(added(no_corners(4), jnp.int32(1), jnp.array(0.0)), 2.0, 1.0)), 4)  # 2 log 2
+    >>> import jax
+    >>> corners = jax.jit(added)(no_corners(4), 1, 0.0)
+    >>> round(float(jax.jit(largest_ratio)(corners, 2.0, 1.0)), 4)  # 2 log 2
     1.3863
     """
     before, after = corners.plays, n - corners.plays

@@ -53,7 +53,7 @@ class Learned:
 
     >>> policy = Learned.of(horizon=60, key=jax.random.key(0))
     >>> state = policy.init(jnp.array([[0.0, 1.0]] * 3))
-    >>> policy.probabilities(state, 1).round(4).tolist()
+    >>> jax.jit(policy.probabilities)(state, 1).round(4).tolist()
     [0.33329999446868896, 0.33329999446868896, 0.33329999446868896]
     """
 

@@ -40,10 +40,11 @@ class EmpiricalKLUCB:
 
     Source: Cappe, Garivier, Maillard, Munos and Stoltz 2013, where q is on the values seen and 1.
 
+    >>> import jax
     >>> policy = EmpiricalKLUCB()
     >>> state = policy.init(jnp.array([[0.0, 0.5, 1.0], [0.0, 0.5, 1.0]]))
     >>> state = state._replace(counts=jnp.array([[5, 5, 0], [0, 0, 0]]))
-    >>> [round(score, 4) for score in policy.scores(None, state, 11)[0].tolist()]
+    >>> jax.jit(policy.scores)(None, state, 11)[0].round(4).tolist()
     [0.4902, inf]
     """
 

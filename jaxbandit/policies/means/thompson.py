@@ -47,7 +47,7 @@ class Thompson:
     Source: Thompson 1933; Kaufmann, Korda and Munos 2012; Korda, Kaufmann and Munos 2013 for families.
 
     >>> state = Thompson().init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
-    >>> Thompson().scores(jax.random.key(0), state, 1)[0].shape
+    >>> jax.jit(Thompson().scores)(jax.random.key(0), state, 1)[0].shape
     (2,)
     """
 
@@ -122,7 +122,7 @@ class DiscountedThompson:
     Source: Raj and Kalyani 2017.
 
     >>> state = DiscountedThompson(0.95).init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
-    >>> DiscountedThompson(0.95).scores(jax.random.key(0), state, 1)[0].shape
+    >>> jax.jit(DiscountedThompson(0.95).scores)(jax.random.key(0), state, 1)[0].shape
     (2,)
     """
 

@@ -15,7 +15,7 @@ from jaxbandit.fast import computed_once, cosine_and_sine, exponential, log, thr
 def dirichlet(key: Array, parameters: Array | np.ndarray) -> Array:
     """Independent draws from Dirichlet laws: rows [..., S] that sum to 1, from their parameters [..., S].
 
-    >>> float(dirichlet(jax.random.key(0), jnp.array([0.5, 2.0])).sum())
+    >>> float(jax.jit(dirichlet)(jax.random.key(0), jnp.array([0.5, 2.0])).sum())
     1.0
     """
     return normalised(log_gamma(key, parameters))
@@ -51,7 +51,7 @@ def log_gamma(key: Array, shape: Array | np.ndarray) -> Array:
 
     Source: Marsaglia and Tsang 2000; the exponent is theirs, without the terms that cancel.
 
-    >>> log_gamma(jax.random.key(0), jnp.array([0.5, 2.0])).shape
+    >>> jax.jit(log_gamma)(jax.random.key(0), jnp.array([0.5, 2.0])).shape
     (2,)
     """
     words, number = jax.random.key_data(key), jnp.arange(shape.size, dtype=jnp.uint32).reshape(shape.shape)

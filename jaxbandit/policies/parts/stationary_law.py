@@ -23,7 +23,7 @@ def log_stationary(rates: Array) -> Array:
 
     Source: Grassmann, Taksar and Heyman 1985.
 
-    >>> log_stationary(jnp.log(jnp.array([[[1.0, 0.2], [0.6, 1.0]]]))).round(4).tolist()  # -log 3
+    >>> jax.jit(log_stationary)(jnp.log(jnp.array([[[1.0, 0.2], [0.6, 1.0]]]))).round(4).tolist()  # -log 3
     [[0.0, -1.0986]]
     """
     return (_of_few if rates.shape[-1] <= WRITTEN_OUT else _of_many)(rates)

@@ -35,7 +35,7 @@ class MixtureKLUCB(KLPursePolicy):
     Source: Agrawal and Devanur 2014 for the programme with bounds in place of means (not opened). KL bounds, and the
     money left in place of a part of the purse kept back, are our own.
 
-    >>> shares = MixtureKLUCB.shares(jnp.array([0.9, 0.4]), jnp.array([0.6, 0.2]), 0.4)
+    >>> shares = jax.jit(MixtureKLUCB.shares)(jnp.array([0.9, 0.4]), jnp.array([0.6, 0.2]), 0.4)
     >>> shares.round(6).tolist()
     [0.5, 0.5]
     """

@@ -48,10 +48,11 @@ class PrimalDualBwK(PursePolicy):
     radius is that of Kleinberg, Slivkins and Upfal 2008 as others who implement it have it, and scores are as the
     text's words say. Time, whose use is known, has no radius here.
 
+    >>> import jax
     >>> import jaxbandit
     >>> arms = jaxbandit.environments.costly(jaxbandit.bernoulli([0.9, 0.4]), [3, 1], purse=200, horizon=500)
     >>> policy = PrimalDualBwK.of(arms)
-    >>> policy.scores(None, policy.init(jnp.asarray(arms.reward)), jnp.int32(1))[0].tolist()
+    >>> jax.jit(policy.scores)(None, policy.init(arms.reward), 1)[0].tolist()
     [inf, inf]
     """
 

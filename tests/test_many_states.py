@@ -1,0 +1,206 @@
+"""Arms with three and more states: KL-UCB-MC, TV-KL-UCB and IMED-MC against float64 loops and searches."""
+
+from itertools import pairwise
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import reference
+import reference_likelihood
+from against import check_same_arms
+
+from jaxbandit import IMEDMC, KLUCBMC, TVKLUCB, Feedback, markov
+from jaxbandit.chains import stationary
+from jaxbandit.policies.chains import tv_kl_ucb_many_states as many_states
+from jaxbandit.policies.chains.mean_lower_bound import after_a_departure, lower_bound
+
+# Three arms whose means lie close together: a clear chain, one that is nearly i.i.d., one that moves in circles.
+ROWS = [
+    [[0.7, 0.2, 0.1], [0.3, 0.4, 0.3], [0.1, 0.3, 0.6]],
+    [[0.45, 0.25, 0.3], [0.4, 0.3, 0.3], [0.4, 0.25, 0.35]],
+    [[0.1, 0.8, 0.1], [0.1, 0.1, 0.8], [0.8, 0.1, 0.1]],
+]
+# Without symmetry: otherwise arms tie in the real numbers, and rounding decides.
+UNIT = (0.1, 0.83, 0.37)
+OUTSIDE = (3.0, -2.0, 0.43)
+
+VARIANTS = [
+    (
+        "KLUCBMC",
+        {"samples": "state", "exploration": 3.0, "unvisited": 0.5},
+        OUTSIDE,
+    ),  # log f(2) is 0, over 0 departures
+    ("TVKLUCB", {}, UNIT),
+    ("TVKLUCB", {"clock": "arm", "unvisited": 0.0, "exponent": 0.3, "scale": 1.2}, UNIT),
+    ("TVKLUCB", {"test": "likelihood_ratio"}, UNIT),
+]
+
+
+@pytest.mark.parametrize(("name", "fields", "reward"), VARIANTS)
+@pytest.mark.slow
+def test_same_arm_as_the_reference_in_every_round(name, fields, reward, monkeypatch):
+    """900 rounds in float64; of TV-KL-UCB each verdict on an arm is met at least 50 times, by the reference's count."""
+    verdicts = []
+    judge = reference.is_markovian
+    monkeypatch.setattr(reference, "is_markovian", lambda *case: verdicts.append(judge(*case)) or verdicts[-1])
+    starts = [2, 0, 1]
+    check_same_arms(reference.play, name, fields, markov(ROWS, reward, initial_state=starts), 3, 300, starts)
+    if name == "TVKLUCB":
+        assert 50 <= sum(verdicts) <= len(verdicts) - 50, (sum(verdicts), len(verdicts))
+
+
+MARKOVIAN = jax.jit(lambda policy, state, t: policy.markovian(state, t))
+
+
+def verdicts(policy, arms, t):
+    """For each arm with these counts whether the policy takes it for a Markov chain before round t."""
+    state = policy.init(jnp.tile(jnp.array(UNIT), (len(arms), 1)))
+    state = state._replace(seen=state.seen._replace(counts=jnp.array(arms, jnp.int32)))
+    return MARKOVIAN(policy, state, t).tolist()
+
+
+def test_markovian_compares_all_pairs_of_rows():
+    """By hand: two rows are 0.25 apart, the third is half-way or equal; a threshold that is met is not exceeded."""
+    one, other, middle = [4, 2, 2], [2, 4, 2], [3, 3, 2]
+    arms = [[one, other, middle], [one, middle, other], [middle, one, other], [one, one, other], [one, one, one]]
+    beyond = [True] * 4 + [False]
+    assert verdicts(TVKLUCB(), arms, 257) == [False] * 5  # 256^(-1/4) = 0.25 exactly: not above
+    assert verdicts(TVKLUCB(), arms, 262) == beyond
+    assert verdicts(TVKLUCB(clock="arm"), arms, 10_000) == [False] * 5  # 24^(-1/4) = 0.45
+    assert verdicts(TVKLUCB(clock="arm", exponent=0.5), arms, 2) == beyond  # 24^(-1/2) = 0.20
+
+
+@pytest.mark.slow
+def test_markovian_of_every_distance():
+    """By hand, (1/2, 1/4, 1/4), (1/4, 1/2, 1/4) twice: just below the distance and just above; unseen rows too."""
+    hellinger = (np.sqrt(0.5) - 0.5) ** 2
+    shannon = 0.5 * np.log(4 / 3) + 0.25 * np.log(2 / 3)
+    by_hand = {"total_variation": 0.25, "squared_hellinger": hellinger, "jensen_shannon": shannon, "kl": np.log(2) / 4}
+    seen, unseen = [[4, 2, 2], [2, 4, 2], [2, 4, 2]], [[0, 0, 0], [0, 4, 4], [0, 4, 4]]
+    for factor, verdict in ((0.999, True), (1.001, False)):
+        for name, distance in by_hand.items():
+            policy = TVKLUCB(distance=name, exponent=0.0, scale=factor * distance)
+            assert verdicts(policy, [seen] * 2, 100) == [verdict] * 2, (name, factor)
+        policy = TVKLUCB(unvisited=0.5, exponent=0.0, scale=factor * 0.5)
+        assert verdicts(policy, [unseen] * 2, 100) == [verdict] * 2
+    assert verdicts(TVKLUCB(scale=1e-3), [unseen] * 2, 100) == [False] * 2
+
+
+@pytest.mark.slow
+def test_five_states_in_every_round():
+    """Rewards differ from arm to arm, one arm is i.i.d., another has a state never moved to."""
+    rng, fields = np.random.default_rng(5), {"clock": "arm", "distance": "kl", "scale": 1.5}
+    rows, reward = rng.dirichlet(np.ones(5), (3, 5)), rng.uniform(-1, 2, (3, 5)).round(3)
+    rows[1], rows[2, :, 2] = rows[1, :1], 0
+    arms = markov(rows / rows.sum(-1, keepdims=True), reward)
+    check_same_arms(reference.play, "TVKLUCB", fields, arms, 3, 150, 0)
+
+
+@pytest.mark.parametrize("policy", [IMEDMC(), IMEDMC(exponent=0.5)])
+@pytest.mark.slow
+def test_imed_mc_of_three_states_against_the_search(policy):
+    """Its index after 40 random plays of three arms, 1e-3 max(1, index), and the class renewed at plays alone."""
+    rng = np.random.default_rng(31)
+    reward = np.tile(np.array(UNIT, np.float32), (3, 1)).astype(float)
+    state, counts, now = policy.init(jnp.array(reward, float)), np.zeros((3, 3, 3)), [0, 0, 0]
+    update = jax.jit(policy.update)
+    for _ in range(40):
+        k = int(rng.integers(3))
+        after = int(rng.choice(3, p=ROWS[k][now[k]]))
+        state = update(state, Feedback(*(jnp.array([a]) for a in (k, now[k], after, reward[k, after])), 1))
+        counts[k, now[k], after] += 1
+        now[k] = after
+    plays = counts.sum((1, 2))
+    gaps = plays**-0.5 if policy.exponent is not None else np.full(3, policy.gap or 0.0)
+    means = [reference_likelihood.likeliest_mean(n, r, g) for n, r, g in zip(counts, reward, gaps, strict=True)]
+    expected = []
+    for n, r, g, mean in zip(counts, reward, gaps, means, strict=True):
+        poor = r < mean
+        passages = min(n[np.ix_(poor, ~poor)].sum(), n[np.ix_(~poor, poor)].sum())
+        expected.append(reference_likelihood.ratio(n, r, max(means), g) + np.log(1 + passages))
+    result = -np.asarray(policy.scores(None, state, 41)[0], float)
+    assert (np.abs(result - expected) < 1e-3 * np.maximum(1, expected)).all()
+
+
+# The lower bound on the stationary mean of an estimated chain
+
+STATES = 6
+cycles_of = jax.jit(many_states._cycles_of)
+
+
+@jax.jit
+def bounded(reference, before, row, mean, plays, state, reward):
+    """The reference after a departure, and the bound with it."""
+    reference = after_a_departure(reference, row, before, reward)
+    return reference, lower_bound(reference, mean, plays, state, reward)[0]
+
+
+def path(rows, plays, seed):
+    """The states of one arm, which begins in state 0."""
+    random, states = np.random.default_rng(seed), [0]
+    for _ in range(plays):
+        states.append(int(random.choice(len(rows), p=rows[states[-1]])))
+    return states
+
+
+def chain(kind):
+    rows = np.random.default_rng(1).dirichlet(np.ones(STATES), STATES)
+    return {
+        "mixing": rows,
+        "slow": 0.97 * np.eye(STATES) + 0.03 * rows,
+        "rare state": np.where(np.arange(STATES) == 3, 0.002, rows),
+    }[kind]
+
+
+@pytest.mark.parametrize("kind", ["mixing", "slow", "rare state"])
+def test_the_bound_is_never_above_the_mean_and_soon_close_to_it(kind):
+    """After every play of a path, with references from 1 to 150 plays before.
+
+    Where the reference is new the bound is within .01 of the mean, of the slow chain within .1.
+    """
+    rows = chain(kind)
+    states = path(rows / rows.sum(1, keepdims=True), 900, 3)
+    reward = np.random.default_rng(2).random(STATES).astype(np.float32)
+    paid = reward.astype(float)
+    counts, arrivals, reference = np.zeros((STATES, STATES), np.int32), np.zeros(STATES), None
+    distances = []
+    for n, (before, state) in enumerate(pairwise(states), 1):
+        counts[before, state] += 1
+        arrivals[state] += 1
+        if reference is not None:
+            left = counts.sum(1, keepdims=True, dtype=np.float64)
+            exact = np.where(left > 0, counts / np.maximum(left, 1), (1 - np.eye(STATES)) / (STATES - 1))
+            now = [np.array([item]) for item in (before, exact[before].astype(np.float32))]
+            mean = np.array([arrivals @ paid / n], np.float32)
+            reference, bound = bounded(reference, *now, mean, np.array([n]), np.array([state]), reward[None])
+            true, known = stationary(exact) @ paid, jax.device_get(reference)
+            assert not bound > true
+            values, times = known.values[0].astype(float), known.times[0].astype(float)
+            gain = paid + exact @ values - values
+            assert known.least[0] <= gain.min() and gain.max() <= known.largest[0]
+            assert (exact @ times - times + 1)[times > 0].max() <= known.slower[0]
+            if 1 <= n % 150 <= 5 and n > 500:
+                distances.append(true - bound)
+        if n % 150 == 0 or n in (20, 60):
+            every = cycles_of(counts, np.int32(state), reward, np.float32(1))[1]
+            reference = jax.tree.map(lambda leaf: leaf[None], every)
+    assert len(distances) == 10 and max(distances) < (0.1 if kind == "slow" else 0.01)
+
+
+def test_a_broken_path_has_no_bound():
+    """A play that does not begin where the one before ended, as when plays are reported out of order."""
+    arms = jnp.tile(jnp.linspace(0, 1, many_states.BOUNDED_FROM), (2, 1))
+    policy = KLUCBMC()
+    one_round = jax.jit(lambda state, told: policy.scores(None, policy.update(state, told), told.t + 1)[1])
+
+    def played(state, before, after, t):
+        return one_round(state, Feedback.of(0, t=t, table=arms, state=after, before=before))
+
+    state = policy.init(arms)
+    for t, (before, after) in enumerate(zip([3, 1, 0, 3, 1, 0, 3, 1], [1, 0, 3, 1, 0, 3, 1, 0]), 1):
+        state = played(state, before, after, t)
+    assert np.isfinite(state.known.bounds.lower[0])
+    for t, (before, after) in enumerate([(2, 0), (0, 3), (3, 1)], 9):
+        state = played(state, before, after, t)
+        assert state.known.bounds.lower[0] == -np.inf
