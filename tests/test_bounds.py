@@ -131,6 +131,8 @@ def test_the_nearest_chain_stays_in_a_state_that_is_hardly_seen():
     agrees_with_evolution(rows, np.array([0.7728, 0.7792, 0.4226]), 0.7607)
     rows = np.array([[0.908, 0, 0.092], [0.203, 0.211, 0.586], [0.767, 0.024, 0.209]])
     agrees_with_evolution(rows, np.array([0.303, 0.443, 0.728]), 0.4005)
+    rows = np.array([[0.167, 0.211, 0.622], [0.247, 0, 0.753], [0.645, 0, 0.355]])
+    agrees_with_evolution(rows, np.array([0.481, 0.093, 0.547]), 0.536)  # beginnings need the best reward's state
 
 
 def test_a_cycle_against_its_formula():
