@@ -196,7 +196,8 @@ def log_p_value(counts: ArrayLike) -> Array:
     Source: step 2's first half is from the abstract of Agrawal 2020, whose theorem I.2 the paper proposes for a test
     with the KL distance; its text was not opened. The test is ours.
 
-    >>> [round(float(log_p_value(counts)), 2) for counts in ([[50, 50], [50, 50]], [[90, 10], [10, 90]])]
+    >>> counts = jnp.array([[[50, 50], [50, 50]], [[90, 10], [10, 90]]])
+    >>> [round(float(value), 2) for value in jax.jit(log_p_value)(counts)]
     [0.0, -48.5]
     """
     counts = jnp.asarray(counts, float)

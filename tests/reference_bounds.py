@@ -1,11 +1,9 @@
 """Regret-bound formulas evaluated term by term in mpmath with 50 digits from the paper; brute force for infima."""
 
-import warnings
 from functools import cache
 
 import numpy as np
 from mpmath import mp, mpf
-from scipy.optimize import minimize
 
 IID_TOLERANCE = 1e-9
 # Means this near the largest are best too: 0.1, 0.3 and 0.3, 0.9 have one mean, but not as binary floats.
@@ -229,67 +227,6 @@ def lower_two_state(p01, p10):
     return lower_bounds(means, least_rate)
 
 
-def stationary_mean(Q, reward):
-    """Return the stationary mean in float64 (or complex) from the entries off the diagonal."""
-    system = Q.T - np.diag(np.diag(Q))
-    system = system - np.diag(system.sum(axis=0))
-    system[-1] = 1
-    return np.linalg.solve(system, np.eye(len(Q))[-1]) @ reward
-
-
-def relative_values(Q, reward):
-    """Return u with u_0 = 0 and the mean m of u - Q u = reward - m, in float64 (or complex), as `stationary_mean`."""
-    system = np.diag(np.diag(Q)) - Q
-    system = system - np.diag(system.sum(axis=1))
-    system[:, 0] = 1
-    solution = np.linalg.solve(system, reward + 0 * Q[0])
-    return np.append(0, solution[1:]), solution[0]
-
-
-def lower_brute(transition_k, reward, target=-np.inf, starts=30, seed=0, gap=None):
-    """Return inf I(M_k || M') over all chains with mean >= target (appendix `a`), by SLSQP from random starts.
-
-    With a gap only over chains with (max u - min u) gap <= max reward - min reward, u their relative values.
-    """
-    P, reward = np.asarray(transition_k, float), np.asarray(reward, float)
-    S = len(P)
-    spread = lambda q: 1 - np.subtract.outer(*[relative_values(q.reshape(S, S), reward)[0]] * 2) * gap / np.ptp(reward)
-    in_class = lambda q: gap is None or spread(q).min() >= -1e-9
-    if stationary_mean(P, reward) >= target and in_class(P.ravel()):
-        return 0.0
-    weights = np.array([float(p) for p in stationary(chain(P))])[:, None] * P
-    seen = P > 0
-    rate = lambda q: np.sum(weights[seen] * np.log(P[seen] / q.reshape(S, S)[seen]))
-    rate_slope = lambda q: np.where(seen, -weights / np.where(seen, q.reshape(S, S), 1), 0).ravel()
-    excess = lambda q: stationary_mean(q.reshape(S, S), reward) - target
-    # The derivative along each entry by a complex step, which rounds nothing away.
-    along = lambda f: lambda q: np.array([np.ravel(f(q + 1e-30j * step)).imag / 1e-30 for step in np.eye(S * S)]).T
-    sums = np.kron(np.eye(S), np.ones(S))
-    constraints = [{"type": "eq", "fun": lambda q: sums @ q - 1, "jac": lambda q: sums}]
-    if np.isfinite(target):
-        constraints += [{"type": "ineq", "fun": excess, "jac": lambda q: along(excess)(q)[0]}]
-    if gap is not None:
-        pairs = lambda q: spread(q)[~np.eye(S, dtype=bool)]
-        constraints += [{"type": "ineq", "fun": pairs, "jac": along(pairs)}]
-    settings = {"method": "SLSQP", "jac": rate_slope, "constraints": constraints}
-    settings["bounds"] = [(min(1e-9, p / 1000), 1) for p in P.ravel()]
-    settings["options"] = {"maxiter": 500, "ftol": 1e-15}
-    generator = np.random.default_rng(seed)
-    least = np.inf
-    for _ in range(starts):
-        share = generator.uniform(0.1, 1)
-        q = ((1 - share) * P + share * generator.dirichlet(np.ones(S), S)).ravel()
-        for _ in range(3):  # Again from where it stopped, with a fresh Hessian.
-            with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", "Values in x were", RuntimeWarning)  # SciPy before 1.14
-                q = minimize(rate, q, **settings).x
-        Q = np.clip(q.reshape(S, S), 0, 1)
-        Q /= Q.sum(axis=1, keepdims=True)
-        if np.all(Q[seen] > 0) and stationary_mean(Q, reward) >= target - 1e-10 and in_class(Q.ravel()):
-            least = min(least, float(rate(Q.ravel())))
-    return least
-
-
 def least_by_evolution(function, low, high, numbers, generations, seed):
     """Return the least value found by differential evolution, Storn and Price's best/1/bin, between low and high."""
     generator, size = np.random.default_rng(seed), 8 * numbers
@@ -307,7 +244,7 @@ def least_by_evolution(function, low, high, numbers, generations, seed):
     return values.min()
 
 
-def nearest_by_evolution(transition, reward, target, gap=0.0, seeds=(0,)):
+def nearest_by_evolution(transition, reward, target, gap=0.0, seed=0):
     """Return inf I(P || Q) over all chains Q with mean >= target and a reward gap >= gap, without any derivative.
 
     The search is over free rows, by the logarithms of their entries, of which the smallest is exp(-30) of the largest.
@@ -318,6 +255,7 @@ def nearest_by_evolution(transition, reward, target, gap=0.0, seeds=(0,)):
     """
     P, reward = np.asarray(transition, float), np.asarray(reward, float)
     S, law, eye = len(P), np.array([float(p) for p in stationary(chain(P))]), np.eye(len(P))
+    target = max(target, reward.min() + 1e-9 * np.ptp(reward))
     above = reward > target
 
     def leaving(rows):  # I - Q, from the entries off the diagonal
@@ -343,31 +281,4 @@ def nearest_by_evolution(transition, reward, target, gap=0.0, seeds=(0,)):
             result = result + 1e3 * np.maximum(np.ptp(values[..., 0], axis=1) * gap / np.ptp(reward) - 1, 0)
         return result
 
-    return min(least_by_evolution(rate, -30, 0, S**2, 250 * S, seed) for seed in seeds)
-
-
-@mp.workdps(30)
-def k_infinity(row, reward, target):
-    """Return K_inf = inf{KL(row || q) : <q, reward> >= target} of Burnetas and Katehakis, for at most 4 states."""
-    # As in `lower_two_state` the constraint is active. One coordinate of q after another is found by ternary search, as
-    # a convex function minimised over some coordinates is convex in the others. The states of least and largest reward
-    # come last: sum q = 1 and <q, reward> = target then give their q.
-    (low, p_low), *middle, (high, p_high) = pairs = sorted((mpf(float(r)), mpf(float(p))) for r, p in zip(reward, row))
-    if mp.fsum(r * p for r, p in pairs) >= target:
-        return mpf(0)
-    if target > high:
-        return INF
-
-    def least(states, mass, needed):
-        if not states:
-            q_high = (needed - low * mass) / (high - low)
-            return part(p_low, mass - q_high) + part(p_high, q_high)
-        (r, p), *rest = states
-        largest = mass
-        if r > low:
-            largest = min(largest, (needed - low * mass) / (r - low))
-        if r < high:
-            largest = min(largest, (high * mass - needed) / (high - r))
-        return ternary_minimum(lambda q: part(p, q) + least(rest, mass - q, needed - r * q), mpf(0), largest, 90)
-
-    return least(middle, mpf(1), mpf(target))
+    return least_by_evolution(rate, -30, 0, S**2, 250 * S, seed)

@@ -5,7 +5,6 @@ from functools import cache
 
 import mpmath as mp
 import numpy as np
-import reference
 from scipy.optimize import brentq
 
 from jaxbandit import chains
@@ -120,10 +119,3 @@ def choose(policy, generator, visits, t, plays, exploration, delta):
     index, value = bound(candidate), means[least]
     takes = index > value or (index == value and candidate < least)
     return [*leaders[:-1], candidate] if takes else leaders
-
-
-def exact_law(policy, generator, transition, horizon, **fields):
-    """The probability of every final count of visits of two arms with two states, one play a round."""
-    counts, states, _ = reference.start([REWARD[generator]] * 2, 0)
-    choice = lambda t: choose(policy, generator, list(map(reference.visits, counts)), t, 1, **fields)[0]
-    return reference.law_of_visits(choice, transition, counts, states, horizon)

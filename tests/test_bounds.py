@@ -2,14 +2,14 @@
 
 import dataclasses
 
+import jax
 import jax.numpy as jnp
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import reference_bounds as reference
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from scipy.optimize import brentq, linprog, minimize
+from reference_likelihood import least_of_two_states
+from scipy.optimize import brentq, linprog, minimize, minimize_scalar
 
 import jaxbandit
 from experiments.published.scenarios import environment
@@ -18,20 +18,16 @@ from jaxbandit.bounds.search import nearest_chain
 
 PAIRS = {
     "scenario 1": ([0.5, 0.4, 0.3, 0.2, 0.1], [0.4, 0.55, 0.65, 0.65, 0.7]),
-    "scenario 2": ([0.5, 4e-4, 3e-4, 2e-4, 1e-4], [0.4, 5.5e-4, 6.5e-4, 6.5e-4, 7e-4]),
-    "best arm last": ([0.1, 0.2, 0.5], [0.7, 0.65, 0.4]),
     "independent": ([0.7, 0.5, 0.1], [0.3, 0.5, 0.9]),
     "best independent": ([0.7, 0.5, 0.1], [0.3, 0.6, 0.7]),
-    "others independent": ([0.6, 0.5, 0.1], [0.3, 0.5, 0.9]),
-    "mixed": ([0.6, 0.5, 0.1, 0.3], [0.3, 0.5, 0.7, 0.7]),
+    "mixed": ([0.6, 0.5, 0.1], [0.3, 0.5, 0.7]),
     "alternating": ([0.95, 0.9, 0.85], [0.8, 0.95, 0.99]),
     "first state beyond 1": ([0.9, 0.3, 0.5], [0.05, 0.6, 0.5]),
     "two best": ([0.6, 0.3, 0.2], [0.4, 0.2, 0.5]),
     "nearly frozen": ([3e-6, 1e-6, 0.4], [1e-6, 2e-6, 0.7]),
-    "means nearly equal": ([0.5, 0.499], [0.4, 0.4]),
     "far apart": ([0.95, 0.5], [0.5, 0.95]),
 }
-EPS = (1e-4, 1e-3, 0.01, 0.04)
+EPS = (1e-4, 1e-3, 0.04)
 
 
 def close(found, expected, rtol):
@@ -71,27 +67,26 @@ def test_published_exploration():
 @pytest.mark.parametrize("name", PAIRS)
 def test_finite_bound_with_given_eps(name):
     p01, p10 = PAIRS[name]
-    times = np.array([1, 10, 10_000, 2**31 - 1])
-    admissible = 0
-    for eps in (*EPS, 1e-8):
-        result = bounds.upper_finite(two_state(p01, p10), times, eps)
-        expected = [reference.upper_finite(p01, p10, n, eps, eps, eps) for n in times]
+    times, admissible, arms = np.array([1, 10_000, 2**31 - 1]), 0, two_state(p01, p10)
+    expected = {eps: [reference.upper_finite(p01, p10, n, eps, eps, eps) for n in times] for eps in (*EPS, 1e-8)}
+    for eps, bound in expected.items():
+        result = bounds.upper_finite(arms, times, eps)
         for i in range(len(times)):
-            close(result.per_arm[:, i], expected[i], 1e-7)
+            close(result.per_arm[:, i], bound[i], 1e-7)
         np.testing.assert_allclose(result.total, result.per_arm.sum(0))
         admissible += np.isfinite(result.total).all()
     assert admissible
-    one_by_one = bounds.upper_finite(two_state(p01, p10), times, np.array(EPS)).per_arm
-    for i, (n, eps) in enumerate(zip(times, EPS, strict=True)):
-        close(one_by_one[:, i], reference.upper_finite(p01, p10, n, eps, eps, eps), 1e-7)
+    one_by_one = bounds.upper_finite(arms, times, np.array(EPS)).per_arm
+    for i, eps in enumerate(EPS):
+        close(one_by_one[:, i], expected[eps][i], 1e-7)
 
 
-SEARCHED = ("scenario 1", "independent", "best independent", "others independent", "mixed", "far apart")
+SEARCHED = ("independent", "best independent", "mixed", "far apart")
 
 
 @pytest.mark.parametrize("name", SEARCHED)
 def test_eps_that_are_searched_for_are_not_beaten(name):
-    """By 300 random admissible ones; a simplex search that begins at the best of them for an arm ends at the bound."""
+    """By 80 random admissible ones; a simplex search that begins at the best of them for an arm ends at the bound."""
     p01, p10 = PAIRS[name]
     n = 10**6
     best = bounds.upper_finite(two_state(p01, p10), [n]).per_arm[:, 0]
@@ -99,59 +94,35 @@ def test_eps_that_are_searched_for_are_not_beaten(name):
     def tried(logarithms):
         return np.array([float(value) for value in reference.upper_finite(p01, p10, n, *np.exp(logarithms))])
 
-    eps = np.random.default_rng(0).uniform(-6, -0.7, (300, 3))
+    eps = np.random.default_rng(0).uniform(-6, -0.7, (80, 3))
     result = np.array([tried(item) for item in eps])
     assert (best <= result.min(0) * (1 + 1e-9)).all()
     arm = np.flatnonzero(best)[-1]
-    asked = {"method": "Nelder-Mead", "options": {"maxfev": 250}}
+    asked = {"method": "Nelder-Mead", "options": {"maxfev": 200}}
     search = minimize(lambda x: min(tried(x)[arm], 1e300), eps[result[:, arm].argmin()], **asked)
     assert best[arm] == pytest.approx(search.fun, rel=1e-6)
 
 
-def with_zeros(random, states):
-    """An irreducible chain, about half of whose moves are impossible, rewards, and a mean above its own."""
-    rows = np.eye(states)
-    while chains.recurrent_classes(rows) != [list(range(states))]:
-        rows = random.dirichlet(np.ones(states), states) * (random.random((states, states)) < 0.55)
-        rows[np.arange(states), random.integers(states, size=states)] += 0.1 * (rows.sum(1) == 0)
-        rows /= rows.sum(1, keepdims=True)
-    reward = random.random(states)
-    mean = chains.stationary(rows) @ reward
-    return rows, reward, mean + random.uniform(0.1, 0.9) * (reward.max() - mean)
-
-
-def agrees_with_evolution(rows, reward, target, gap=0.0, seeds=(0,)):
+def agrees_with_evolution(rows, reward, target, gap=0.0):
     """The rate is that of a chain of the class that is good enough, and the least that evolution finds."""
     result = nearest_chain(rows, reward, target, gap)
     assert result.rate == pytest.approx(chains.kl_rate(rows, result.rows), rel=1e-12)
     assert chains.stationary(result.rows) @ reward >= target - 1e-12 * np.ptp(reward)
     assert not gap or chains.reward_gap(result.rows, reward) >= gap * (1 - 1e-12)
-    least = reference.nearest_by_evolution(rows, reward, target, gap, seeds=seeds)
+    least = reference.nearest_by_evolution(rows, reward, target, gap)
     assert result.rate == pytest.approx(least, rel=1e-6)
+    return least
 
 
 def test_nearest_chain_where_moves_are_impossible():
     """Two moves that are certain and stay so: 5 % were missed where the search did not go over the rows."""
     rows, reward = np.array([[0, 1, 0], [0.15, 0, 0.85], [1, 0, 0]]), np.array([0, 1, 0.5])
-    agrees_with_evolution(rows, reward, 0.71)
     agrees_with_evolution(rows, reward, 0.71, gap=1.0)
-    least = reference.nearest_by_evolution(rows, reward, 0.71)
+    least = agrees_with_evolution(rows, reward, 0.71)
     arms = markov([rows, np.tile([0.2, 0.62, 0.18], (3, 1))], reward)
     assert arms.means()[1] == pytest.approx(0.71)
     assert bounds.lower(arms).per_arm[0] == pytest.approx(np.ptp(arms.means()) / least, rel=1e-6)
     assert least < chains.kl_rate(rows, [[0, 1, 0], [0.0608, 0.6715, 0.2677], [1, 0, 0]])
-
-
-@pytest.mark.parametrize("states", [3, 4])
-@pytest.mark.slow
-def test_nearest_chain_of_random_chains_with_zeros(states):
-    """The search that was not over the rows was more than 1e-4 above the least in 5 of these 8, and 2 of these 7."""
-    random = np.random.default_rng(states)
-    for _ in range(8 if states == 3 else 7):
-        rows, reward, target = with_zeros(random, states)
-        seeds = range(2 if states == 3 else 4)
-        agrees_with_evolution(rows, reward, target, seeds=seeds)
-        agrees_with_evolution(rows, reward, target, min(1.0, 1.3 * chains.reward_gap(rows, reward)), seeds)
 
 
 def test_the_nearest_chain_stays_in_a_state_that_is_hardly_seen():
@@ -160,21 +131,20 @@ def test_the_nearest_chain_stays_in_a_state_that_is_hardly_seen():
     agrees_with_evolution(rows, np.array([0.7728, 0.7792, 0.4226]), 0.7607)
     rows = np.array([[0.908, 0, 0.092], [0.203, 0.211, 0.586], [0.767, 0.024, 0.209]])
     agrees_with_evolution(rows, np.array([0.303, 0.443, 0.728]), 0.4005)
+    rows = np.array([[0.167, 0.211, 0.622], [0.247, 0, 0.753], [0.645, 0, 0.355]])
+    agrees_with_evolution(rows, np.array([0.481, 0.093, 0.547]), 0.536)  # beginnings need the best reward's state
 
 
-@pytest.mark.parametrize("states", [3, 5])
-def test_a_cycle_against_its_formula(states):
-    """Of a chain that goes round for certain only its waits can change: it stays in each state with some chance."""
-    cycle, reward = np.roll(np.eye(states), 1, axis=1), np.arange(states) == 0
+def test_a_cycle_against_its_formula():
+    """Of a chain that goes round for certain only its waits can change: it stays in each state with some chance.
 
-    def rate(share):  # leaving state 0 with chance x gives it the share 1 / x of 1 / x + states - 1
-        return -np.log((1 / share - 1) / (states - 1)) / states
-
-    for share in (1 / states + 1e-9, 0.6, 1 - 1e-9):
-        # a shorter way round is not nearer: it makes a certain move less than certain
-        result = nearest_chain(cycle, reward, share)
-        assert result.rate == pytest.approx(rate(share), rel=1e-6)
-        assert result.mean == pytest.approx(share, rel=1e-8)
+    Leaving state 0 with chance x gives it the share 1 / x of 1 / x + 2. A shorter way round is not nearer: it makes a
+    certain move less than certain.
+    """
+    cycle, reward, share = np.roll(np.eye(3), 1, axis=1), np.arange(3) == 0, 1 - 1e-9
+    result = nearest_chain(cycle, reward, share)
+    assert result.rate == pytest.approx(-np.log((1 / share - 1) / 2) / 3, rel=1e-6)
+    assert result.mean == pytest.approx(share, rel=1e-8)
 
 
 @pytest.mark.slow
@@ -204,71 +174,45 @@ def test_extremes_of_the_search():
 
 
 def in_class(environment, gap):
-    """Of each arm: least rate over the class, and over its chains that are good enough, by brute force over rows."""
-    target, reward = environment.means().max(), environment.reward
-    brute = [
-        [reference.lower_brute(rows, reward[k], least, starts=6, gap=gap) for least in (-np.inf, target)]
-        for k, rows in enumerate(environment.transition)
-    ]
-    return np.array(brute).T
+    """Of each arm: least rate over the class, and over its chains that are good enough, by sections over both rows."""
+    target, result = environment.means().max(), []
+    for rows, reward in zip(environment.transition, environment.reward, strict=True):
+        order, share = np.argsort(reward), (target - reward.min()) / np.ptp(reward)
+        counts = 1e6 * (chains.stationary(rows)[:, None] * rows)[order][:, order]
+        result.append([least_of_two_states(counts, x, gap) / 1e6 for x in (np.zeros(()), share)])
+    return np.array(result).T
 
 
-def test_constants_of_chains_that_mix():
-    """The numbers of a trial with another method, a search on the edge of the class."""
-    arms = environment("scenario 1")
-    tenth = two_state(arms.transition[:, 0, 1] / 10, arms.transition[:, 1, 0] / 10)
-    expected = {
-        "scenario 1": (arms, {0: 13.69, 0.1: 13.69, 0.3: 13.69, 0.5: 13.03, 0.7: 11.74, 1: 8.32}),
-        "independent": (bernoulli(arms.means()), {0: 11.27, 0.3: 11.27, 1: 8.32}),
-        "scenario 2": (environment("scenario 2"), {0: 22_425, 0.03: 188, 0.1: 53, 0.3: 20, 1: 8.3}),
-        "a tenth": (tenth, {0: 216, 0.03: 216, 0.1: 149, 0.3: 32}),
-    }
-    for item, numbers in expected.values():
-        for gap, number in numbers.items():
-            bound = bounds.lower(item, gap)
-            assert bound.total == pytest.approx(number, abs=0.51 if number > 14 else 0.05 if number == 8.3 else 5e-3)
-            assert (bound.uncertainty <= 1e-9 * bound.per_arm).all()
-    everything = bounds.lower(arms)
-    assert (bounds.lower(arms, 0).per_arm == everything.per_arm).all()
-    assert everything.holds_for == bounds.lower(arms, 0).holds_for == "policies good for all chains"
-    assert bounds.lower(arms, 0.1).holds_for == "policies good for chains with a reward gap of at least 0.1"
-
-
-def test_two_states_that_mix_by_a_grid_and_over_rows():
-    """An arm in the class, one outside it, and one whose better state comes first."""
-    p = np.linspace(0, 1, 401)[1:-1]
-    a, b = (item.ravel() for item in np.meshgrid(p, p))
-    others = np.moveaxis(np.array([[1 - a, a], [b, 1 - b]]), -1, 0)
-    for gap in (0.2, 0.5, 0.9):
+def test_two_states_that_mix_over_rows():
+    """An arm in the class, one outside it, and one whose better state comes first; without a gap it is no class."""
+    for gap in (0.2, 0.9):
         arms = two_state([0.5, 0.3, 0.02, 0.2], [0.4, 0.65, 0.03, 0.6])
         arms = arms if gap < 0.9 else markov(arms.transition[:, ::-1, ::-1], (2.0, -1.0))
-        target, bound = arms.means().max(), bounds.lower(arms, gap)
         least, good = in_class(arms, gap)
-        for k in (1, 2, 3):
-            brute = (target - arms.means()[k]) / (good[k] - least[k])
-            assert bound.per_arm[k] == pytest.approx(brute, rel=1e-6)
-            rates = chains.relative_entropy(arms.transition[k], others) @ chains.stationary(arms.transition[k])
-            fast, means = a + b >= gap, np.stack([b, a], -1) / (a + b)[:, None] @ arms.reward[k]
-            on_grid = rates[fast & (means >= target)].min()
-            assert good[k] <= on_grid * (1 + 1e-9) <= good[k] * 1.02 + 1e-4
-            assert least[k] <= rates[fast].min() <= least[k] * 1.02 + 1e-3
+        brute, bound = (arms.means().max() - arms.means()[1:]) / (good[1:] - least[1:]), bounds.lower(arms, gap)
+        np.testing.assert_allclose(bound.per_arm[1:], brute, rtol=1e-6)
+        assert (bound.uncertainty <= 1e-9 * bound.per_arm).all()
+        assert bound.holds_for == f"policies good for chains with a reward gap of at least {gap}"
+    everything, none = bounds.lower(arms), bounds.lower(arms, 0)
+    assert (none.per_arm == everything.per_arm).all()
+    assert everything.holds_for == none.holds_for == "policies good for all chains"
 
 
-@settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(st.floats(1e-4, 0.5), st.floats(1e-4, 0.5)), min_size=2, max_size=4))
-def test_at_gap_one_slow_arms_are_told_by_their_means(pairs):
+def test_at_gap_one_slow_arms_are_told_by_their_means():
     """Where p01 + p10 = 1 any counts are as likely as from independent rewards: Lai and Robbins's bound."""
-    p01, p10 = zip(*pairs)
-    means = np.divide(p01, np.add(p01, p10))
-    worse = means < means.max() - 1e-3
-    result = bounds.lower(two_state(p01, p10), 1).per_arm
-    expected = np.array([float(value) for value in reference.lai_robbins(means)])
-    np.testing.assert_allclose(result[worse], expected[worse], rtol=1e-6)
+    random = np.random.default_rng(0)
+    for _ in range(12):
+        p01, p10 = 0.5 * 10 ** random.uniform(-3.5, 0, (2, 3))
+        means = p01 / (p01 + p10)
+        worse = means < means.max() - 1e-3
+        result = bounds.lower(two_state(p01, p10), 1).per_arm
+        close(result[worse], np.array(reference.lai_robbins(means))[worse], 1e-6)
 
 
-@pytest.mark.parametrize("states", [3, 4])
 @pytest.mark.slow
-def test_nearest_chain_that_mixes_against_brute_force(states):
+def test_nearest_chain_that_mixes_against_brute_force():
+    """At the end a minimum that starts at equal rows miss by six percent."""
+    states = 3
     random = np.random.default_rng(states)
     for speed, ratio in ((1.0, 0.5), (0.3, 1.2), (0.05, 3.0)):
         rows = speed * random.dirichlet(np.ones(states), states) + (1 - speed) * np.eye(states)
@@ -277,17 +221,12 @@ def test_nearest_chain_that_mixes_against_brute_force(states):
         gap = min(1.0, ratio * own)
         for target in (-np.inf, mean + 0.3 * (reward.max() - mean)):
             result = nearest_chain(rows, reward, target, gap)
-            brute = reference.lower_brute(rows, reward, target, starts=4, gap=gap)
-            assert result.rate == pytest.approx(brute, rel=1e-6)
+            brute = reference.nearest_by_evolution(rows, reward, target, gap)
+            assert result.rate == pytest.approx(brute, rel=1e-6, abs=1e-9)
             assert result.mean >= target and (target > 0 or ratio > 1 or result.mean == mean)
-
-
-@pytest.mark.slow
-def test_a_local_minimum_that_other_starts_avoid():
-    """Six percent above the least rate; it lies where independent rewards are the start of every search."""
     rows = np.array([[0.7, 0.29, 0.01], [0.02, 0.87, 0.11], [0.1, 0.2, 0.7]])
     reward = np.array([0.856, 0.4326, 0.0037])
-    brute = reference.lower_brute(rows, reward, starts=10, gap=1)
+    brute = min(reference.nearest_by_evolution(rows, reward, -np.inf, 1, seed) for seed in range(2))
     assert nearest_chain(rows, reward, gap=1).rate == pytest.approx(brute, rel=1e-6)
 
 
@@ -297,7 +236,7 @@ def test_an_arm_that_the_class_takes_for_a_best_one():
     bound = bounds.lower(arms, 0.3)
     assert bound.total == np.inf and bound.uncertainty.tolist() == [0, 0]
     least, good = in_class(arms, 0.3)
-    assert least[1] == pytest.approx(good[1], rel=1e-9)
+    assert least[1] == pytest.approx(good[1], rel=1e-6)
     fast = environment("scenario 3").transition[4]
     slow = 0.05 * fast + 0.95 * np.eye(3) - [[0.0, 0, 0], [0, 0, 0], [-0.001, 0, 0.001]]
     assert bounds.lower(markov(np.stack([fast, slow]), (0, 0.5, 1)), 0.2).total == np.inf
@@ -314,7 +253,7 @@ def one_slow_arm(p, states=2):
 def test_price_of_slow_arms_against_linear_programming():
     """The least expected plays over all laws of N, the plays of an arm that never moves: the proof's last step."""
     random = np.random.default_rng(0)
-    for _ in range(40):
+    for _ in range(12):
         p, x, failure = *random.uniform(0.001, 0.85, 2), 10 ** random.uniform(-4, -0.05)
         most = int(random.integers(1, 40))
         arms = one_slow_arm(p)
@@ -326,7 +265,7 @@ def test_price_of_slow_arms_against_linear_programming():
             failing = np.where(given <= most, (1 - x) ** given, 0)
             return linprog(plays, failing[None], [failure], np.ones((1, len(given))), [1]).fun
 
-        fine = np.append(np.linspace(0, most, 2_001), most + 1)
+        fine = np.append(np.linspace(0, most, 1_001), most + 1)
         assert result == pytest.approx(least(fine), rel=1e-3)
         assert result <= least(np.arange(most + 2)) + 1e-9
 
@@ -348,14 +287,8 @@ def test_a_policy_that_pays_no_more():
     np.testing.assert_allclose(seldom, share * bound.total, rtol=1e-12)
     elsewhere = markov(arms.transition, arms.reward, initial_state=1)
     assert bounds.price_of_slow_arms(elsewhere, [10_000], x, failing).total == 0
-
-
-def test_price_grows_with_safety_and_ends_at_the_arms_own_chance():
     arms = environment("scenario 2")
-    leave = arms.transition[1:, 0, 1]
-    gap = arms.means()[0] - arms.means()[1:]
-    prices = [bounds.price_of_slow_arms(arms, [10**9], 0.025, chance).total[0] for chance in (0.1, 1e-3, 1e-9, 1e-300)]
-    assert (np.diff(prices) > 0).all() and prices[-1] < gap @ (1 / leave)
+    leave, gap = arms.transition[1:, 0, 1], arms.means()[0] - arms.means()[1:]
     as_slow = bounds.price_of_slow_arms(arms, [10**9], [0.5, *leave], 1e-3)
     np.testing.assert_allclose(as_slow.total, 0.999 * gap @ (1 / leave), rtol=1e-9)
     slower = bounds.price_of_slow_arms(arms, [100, 1_000], 1e-6, 1e-3)
@@ -372,18 +305,13 @@ def test_independent_arms_meet_lai_and_robbins():
     row = np.array([[0.2, 0.3, 0.5], [0.5, 0.25, 0.25]])
     three = markov(np.repeat(row[:, None], 3, axis=1), (0, 0.5, 1))
     gap = three.means()[0] - three.means()[1]
-    expected = gap / float(reference.k_infinity(row[1], [0, 0.5, 1], three.means()[0]))
-    assert bounds.lai_robbins(three).per_arm[1] == pytest.approx(expected, rel=1e-6)
+    mean, reward = three.means()[0], np.array([0, 0.5, 1])
+    dual = lambda x: -row[1] @ np.log(1 - x * (reward - mean))  # K_inf is its largest value, Honda and Takemura 2010
+    told = -minimize_scalar(dual, bounds=(0, 1 / (1 - mean)), method="bounded", options={"xatol": 1e-9}).fun
+    assert bounds.lai_robbins(three).per_arm[1] == pytest.approx(gap / told, rel=1e-6)
 
 
-def test_the_papers_constant_on_independent_arms_lies_below_lai_and_robbins():
-    arms = bernoulli(ARMS.means())
-    papers, known = bounds.upper_asymptotic(arms, "KL-UCB-MC"), bounds.lai_robbins(arms)
-    np.testing.assert_allclose(papers.per_arm[1:], [3.543, 1.812, 1.167, 0.522], atol=1e-3)
-    assert (papers.per_arm[1:] < known.per_arm[1:]).all()
-
-
-@pytest.mark.parametrize(("p01", "p10", "m"), [(0.5, 0.4, 0.42), (0.1, 0.1, 0.45), (0.3, 0.5, 0.3), (0.05, 0.2, 0.15)])
+@pytest.mark.parametrize(("p01", "p10", "m"), [(0.5, 0.4, 0.42), (0.05, 0.2, 0.15)])
 def test_regret_exponent_against_a_grid(p01, p10, m):
     """No estimates of a fine grid are worse than those that are found, and the best of the grid is hardly better."""
     arms = two_state([p01, m], [p10, 1 - m])
@@ -417,15 +345,21 @@ def test_regret_exponent_where_it_is_known():
 def test_an_index_stays_low_as_long_as_the_proof_says(policy):
     """The event A of docs/uniformly_good.md: T plays, all in state 0 but for one visit, end in state 1."""
     plays, m = 12, 0.42
-    shown = [1, *[0] * (plays - 2), 1]
-    table = jnp.array([[0.0, 1.0]])
-    state = policy.init(table)
-    for t, (before, after) in enumerate(zip([0, *shown], shown), 1):
-        feedback = jaxbandit.Feedback.of(0, float(after), t=t, before=before, state=after, table=table)
-        state = policy.update(state, feedback)
+    shown, table = [1, *[0] * (plays - 2), 1], jnp.array([[0.0, 1.0]])
+    of_round = [
+        jaxbandit.Feedback.of(0, float(after), t=t, before=before, state=after, table=table)
+        for t, (before, after) in enumerate(zip([0, *shown], shown), 1)
+    ]
+
+    @jax.jit
+    def index(feedback, t):
+        state = jax.lax.scan(lambda state, one: (policy.update(state, one), None), policy.init(table), feedback)[0]
+        return policy.scores(None, state, t)[0][0]
+
     a, w = 2 / (plays - 1), m / (1 - m)
     end = brentq(lambda t: np.log1p(t * np.log(t) ** 2) - plays * np.log(w / a), 2, 1e9)
-    before, after = (float(policy.scores(None, state, jnp.int32(end * x))[0][0]) for x in (0.97, 1.03))
+    feedback = jax.tree.map(lambda *each: jnp.stack(each), *of_round)
+    before, after = (float(index(feedback, jnp.int32(end * x))) for x in (0.97, 1.03))
     assert before < m < after
 
 

@@ -87,22 +87,12 @@ def test_rows_tied_to_the_first_law_are_the_best_ones():
         return (moves * np.log([[1 - p01, p01], [p10, 1 - p10]])).sum() + begun @ np.log(law)
 
     best = minimize(lambda numbers: -value(numbers), (0.3, 0.3), bounds=[(0.01, 0.99)] * 2).x
-    rows = jnp.full((2, 2), 0.5)
+    turn, rows = jax.jit(improved_rows), jnp.full((2, 2), 0.5)
     for _ in range(15):
-        rows = jax.jit(improved_rows)(rows, moves, begun)
+        rows = turn(rows, moves, begun)
     np.testing.assert_allclose([rows[0, 1], rows[1, 0]], best, atol=1e-5)
     np.testing.assert_allclose(stationary(rows), np.array([rows[1, 0], rows[0, 1]]) / (rows[0, 1] + rows[1, 0]))
     assert value(best) > value((4 / 34, 7 / 16)) + 1  # the frequencies of the moves are far from the best
-
-
-def test_no_round_lowers_the_likelihood():
-    random = np.random.default_rng(1)
-    shown = shown_of([random.integers(0, 3, 300), random.integers(0, 3, 40)])
-    turn, model, likelihoods = jax.jit(improved), model_of(random, 3, 3), []
-    for _ in range(150):
-        model, likelihood = turn(model, shown)
-        likelihoods.append(float(likelihood))
-    assert (np.diff(likelihoods) > -1e-9).all() and likelihoods[-1] - likelihoods[0] > 1
 
 
 def drawn(random, rows, shows, steps):
@@ -119,37 +109,32 @@ FAST = [[0.4, 0.6], [0.7, 0.3]], [[0.95, 0.05], [0.1, 0.9]]
 
 @pytest.mark.slow
 def test_the_number_of_states_and_the_means():
-    """Two arms with two states, 1,500 symbols each: BIC says two, and their numbers are near.
+    """Two arms with two states, 1,000 symbols each: BIC says two, and their numbers are near.
 
-    The standard error of a mean is at most .04 here, of a probability .03; four of them are allowed.
+    The standard error of a mean is at most .05 here, of a probability .04; four of them are allowed. Two arms whose
+    symbols are independent have one state: they are two equal states, whose mean is the average.
     """
     random = np.random.default_rng(2)
-    data = {"slow": drawn(random, *TWO, 1500), "fast": drawn(random, *FAST, 1500)}
-    fitted = fit_hidden(data, (0, 1), states=(1, 2), starts=3)
+    data = {"slow": drawn(random, *TWO, 1000), "fast": drawn(random, *FAST, 1000)}
+    fitted = fit_hidden(data, (0, 1), states=[2, 1], starts=3)
     assert fitted.states == 2 and fitted.tried == (1, 2) and (fitted.bic.argmin(axis=1) == 1).all()
-    assert fitted.bic[0, 1] == pytest.approx(5 * np.log(1500) - 2 * fitted.log_likelihood[0, 1])
+    assert fitted.bic[0, 1] == pytest.approx(5 * np.log(1000) - 2 * fitted.log_likelihood[0, 1])
     assert fitted.predictive.mean(axis=0).argmax() == 1 and (np.diff(fitted.log_likelihood, axis=1) > 0).all()
-    np.testing.assert_allclose(fitted.transition[0], TWO[0], atol=0.12)
-    np.testing.assert_allclose(fitted.emission[:, :, 1], [[0.1, 0.8], [0.05, 0.9]], atol=0.12)
+    np.testing.assert_allclose(fitted.transition[0], TWO[0], atol=0.16)
+    np.testing.assert_allclose(fitted.emission[:, :, 1], [[0.1, 0.8], [0.05, 0.9]], atol=0.16)
     truth = [(0.1 * 0.1 + 0.05 * 0.8) / 0.15, (0.7 * 0.05 + 0.6 * 0.9) / 1.3]
-    np.testing.assert_allclose(fitted.means, truth, atol=0.16)
+    np.testing.assert_allclose(fitted.means, truth, atol=0.2)
     np.testing.assert_allclose(fitted.arms.means(), fitted.means)
     shown = shown_of([np.array(data["slow"])])
     near = Model(jnp.asarray(TWO[0]), jnp.asarray(TWO[1]), jnp.asarray([0.5, 0.5]))
-    assert fitted.log_likelihood[0, 1] > float(filtered(near, shown)[2])
+    assert fitted.log_likelihood[0, 1] > float(jax.jit(filtered)(near, shown)[2])
     assert "chosen" in str(fitted) and "slow" in str(fitted)
-
-
-@pytest.mark.slow
-def test_independent_symbols_have_one_state():
-    """Of three rewards; the arms are two equal states, whose mean is the average."""
-    random = np.random.default_rng(3)
-    data = [random.choice([0.0, 0.5, 1.0], size=800, p=law) for law in ([0.2, 0.5, 0.3], [0.6, 0.2, 0.2])]
-    fitted = fit_hidden(data, states=[2, 1], starts=3, held_out=0)
-    assert fitted.states == 1 and fitted.tried == (1, 2) and np.isnan(fitted.predictive).all()
-    np.testing.assert_allclose(fitted.means, [each.mean() for each in data], atol=1e-9)
-    counts = np.array([(np.array(data[0]) == paid).mean() for paid in (0, 0.5, 1)])
-    assert fitted.log_likelihood[0, 0] == pytest.approx(800 * (counts * np.log(counts)).sum(), abs=1e-6)
+    data = (random.random((2, 1000)) < [[0.3], [0.7]]).astype(float)
+    fitted = fit_hidden(list(data), states=(1, 2), starts=3)
+    assert fitted.states == 1 and fitted.tried == (1, 2)
+    np.testing.assert_allclose(fitted.means, data.mean(1), atol=1e-9)
+    shares = np.array([1 - data[0].mean(), data[0].mean()])
+    assert fitted.log_likelihood[0, 0] == pytest.approx(1000 * (shares * np.log(shares)).sum(), abs=1e-6)
 
 
 def test_estimates_near_nothing_become_nothing():
@@ -171,34 +156,6 @@ def test_estimates_near_nothing_become_nothing():
     arms = hidden_fitting._arms(split, pays, ("a", "b"), "stationary", tied=True)  # they keep their long-run law
     np.testing.assert_allclose(arms.means(), 0.75 * 1 + 0.25 * 0.1, atol=1e-6)
     assert (arms.transition[0][[0, 1], [1, 0]] < 3e-4).all()
-
-
-def visits(seed):
-    """Two arms, 250 people each, seen three times: slow states that show 1 with .2 and .85."""
-    random, arms = np.random.default_rng(seed), []
-    for _ in range(2):
-        people = []
-        for _ in range(250):
-            state, symbols = int(random.random() < 1 / 3), []
-            for _ in range(3):
-                symbols.append(int(random.random() < (0.2, 0.85)[state]))
-                state = int(random.random() < (0.05, 0.9)[state])
-            people.append(symbols)
-        arms.append(people)
-    return arms
-
-
-@pytest.mark.slow
-def test_short_sequences_have_the_stationary_law():
-    """The maxima of the same likelihood by another program; averages are .400 .419 .407 .393 .411 .405 .407 .431."""
-    arms = [people for seed in range(4) for people in visits(seed)]
-    fitted = fit_hidden(arms, (0, 1), states=2, held_out=0)
-    assert fitted.first_law == "stationary" and "stationary law" in str(fitted)
-    np.testing.assert_allclose(fitted.means, [0.400, 0.421, 0.407, 0.392, 0.411, 0.405, 0.407, 0.431], atol=6e-4)
-    # The error of an average of 250 independent sums of three; the maximum knows little more of the mean.
-    averages = [np.mean(people, axis=1).std() / np.sqrt(250) for people in arms]
-    np.testing.assert_allclose(fitted.means_standard_errors, averages, rtol=0.1)
-    assert fitted.bic[0, 0] == pytest.approx(4 * np.log(750) - 2 * fitted.log_likelihood[0, 0])
 
 
 def log_likelihood(numbers, first, sequences):
@@ -226,12 +183,12 @@ def test_standard_errors_are_those_of_the_second_differences(pieces, share):
     symbols = np.array(drawn(random, *TWO, 1500))
     sequences = np.where(random.random(1500) < share, -1, symbols).reshape(pieces, -1)
     data = [[None if symbol < 0 else int(symbol) for symbol in each] for each in sequences]
-    fitted = fit_hidden([data, data], (0, 1), states=2, starts=3, held_out=0)
+    fitted = fit_hidden([data, data], (0, 1), states=2, starts=2, held_out=0)
     rows, shows = fitted.transition[0], fitted.emission[0]
     at = np.array([rows[0, 1], rows[1, 0], shows[0, 1], shows[1, 1]])
     sure = max(np.eye(2), key=lambda law: log_likelihood(at, law, sequences))  # the most likely first state
     first, close = (sure, 3e-2) if pieces == 1 else (None, 3e-3)  # a free first law is nearly sure, and counts a little
-    assert fitted.first_law == ("free" if pieces == 1 else "stationary")
+    assert fitted.first_law == ("free" if pieces == 1 else "stationary") and np.isnan(fitted.predictive).all()
     assert fitted.log_likelihood[0, 0] == pytest.approx(log_likelihood(at, first, sequences), abs=1e-3)
     step, units = 1e-4, np.eye(4)
 
@@ -256,43 +213,17 @@ def test_standard_errors_are_those_of_the_second_differences(pieces, share):
 
 
 @pytest.mark.slow
-def test_intervals_cover_the_truth():
-    """Slow states, 100 arms with 50 pieces of 20 steps, a fifth unseen: 95 % intervals of p01, p10, e0, e1, mean.
-
-    If they cover with probability .93, each of the five tests fails once in 1,800 times (Binomial(100, .93) < 84);
-    intervals that are too narrow by a third (coverage .80) are noticed with probability .81.
-    """
-    random, (rows, shows) = np.random.default_rng(11), (np.array(each) for each in TWO)
-    state, data = (random.random((100, 50)) < 1 / 3).astype(int), np.zeros((20, 100, 50))
-    for n in range(20):
-        data[n] = random.random((100, 50)) > shows[state, 0]
-        state = (random.random((100, 50)) > rows[state, 0]).astype(int)
-    data[random.random(data.shape) < 0.2] = np.nan
-    fitted = fit_hidden(list(data.transpose(1, 2, 0)), (0, 1), states=2, starts=2, held_out=0)
-    truth = (0.1 * 0.1 + 0.05 * 0.8) / 0.15
-    for estimate, error, true in (
-        (fitted.transition[:, 0, 1], fitted.standard_errors[:, 0, 1], 0.05),
-        (fitted.transition[:, 1, 0], fitted.standard_errors[:, 1, 0], 0.1),
-        (fitted.emission[:, 0, 1], fitted.emission_standard_errors[:, 0, 1], 0.1),
-        (fitted.emission[:, 1, 1], fitted.emission_standard_errors[:, 1, 1], 0.8),
-        (fitted.means, fitted.means_standard_errors, truth),
-    ):
-        assert np.isfinite(error).all()
-        assert np.mean(np.abs(estimate - true) < 1.96 * error) >= 0.84
-
-
-@pytest.mark.slow
 def test_no_standard_error_at_an_edge():
     """A state that never shows symbol 1; and one state, whose errors are those of independent symbols."""
     random = np.random.default_rng(3)
-    sure = drawn(random, [[0.9, 0.1], [0.2, 0.8]], [[1.0, 0.0], [0.3, 0.7]], 1500)
-    fitted = fit_hidden([sure, sure[::-1]], (0, 1), states=2, starts=3, held_out=0)
+    sure = drawn(random, [[0.9, 0.1], [0.2, 0.8]], [[1.0, 0.0], [0.3, 0.7]], 1000)
+    fitted = fit_hidden([sure, sure[::-1]], (0, 1), states=2, starts=2, held_out=0)
     assert np.isnan(fitted.emission_standard_errors[0, 0]).all() and np.isfinite(fitted.standard_errors[0]).all()
-    independent = [random.integers(0, 2, 1500), random.integers(0, 2, 1500)]
+    independent = list(random.integers(0, 2, (2, 1000)))
     fitted = fit_hidden(independent, (0, 1), states=1, held_out=0)
     assert np.isnan(fitted.standard_errors).all() and fitted.standard_errors.shape == (2, 2, 2)
     share = np.mean(independent[0])
-    error = np.sqrt(share * (1 - share) / 1500)
+    error = np.sqrt(share * (1 - share) / 1000)
     np.testing.assert_allclose(fitted.emission_standard_errors[0], error, rtol=1e-6)
     np.testing.assert_allclose(fitted.means_standard_errors[0], error, rtol=1e-6)
 

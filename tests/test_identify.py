@@ -1,20 +1,38 @@
-"""Identification of the best arm: when it stops and what it samples, against float64 loops; errors of both rules."""
+"""Identification of the best arm: when it stops, what it samples and what it answers, against loops and exact laws."""
 
 import itertools
+import math
+from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 from scipy.special import gammaln, xlogy
+from scipy.stats import binom
 
-from jaxbandit import members, policies, random_arms, run_keys, simulate, two_state
-from jaxbandit.policies import LUCB, BernoulliGLR, ChainGLR, Identify, RoundRobin, SuccessiveElimination, TopTwo
+from jaxbandit import Feedback, bernoulli, bounds, chains, gaussian, markov, members, run_keys, simulate, two_state
+from jaxbandit.policies import (
+    LUCB,
+    BernoulliGLR,
+    Blocks,
+    Budget,
+    ChainGLR,
+    Identify,
+    RoundRobin,
+    SequentialHalving,
+    SuccessiveElimination,
+    TopTwo,
+    TrackAndStop,
+)
+from jaxbandit.policies.identify.blocks import gains, grid_of
 from jaxbandit.policies.identify.evidence import against_all
+from jaxbandit.policies.identify.track_and_stop import optimal_shares
 
 ARMS = two_state([0.7, 0.4, 0.3], [0.2, 0.5, 0.6])
-TABLE = jnp.array([[0.0, 1.0]] * 2)
-HORIZON, RUNS, DELTA = 150, 4, 0.2
+TABLE, THREE = (jnp.array([[0.0, 1.0]] * arms) for arms in (2, 3))
+HORIZON, RUNS, DELTA = 150, 3, 0.2
 VECTORS = {  # counts of arm a and of arm b, W, and Z
     "A": ([[10, 20], [15, 25]], [[40, 12], [14, 8]], 8.4210019919, 0.4180217439),
     "C": ([[300, 290], [240, 360]], [[280, 190], [260, 210]], 15.1715559459, 1.7251983084),
@@ -64,96 +82,87 @@ def price(rows):
     return likeliest - mixture.sum()
 
 
-@pytest.mark.parametrize("name", VECTORS)
-def test_evidence_of_chains(name):
-    one, other, ratio, beyond = VECTORS[name]
+def test_evidence_of_chains():
     rule = ChainGLR()
-    memory = rule.begin(TABLE)._replace(counts=jnp.array([one, other]))
-    evidence = jax.jit(lambda memory: against_all(rule.pair, jnp.int32(0), rule.compared(memory)))(memory)
-    assert float(evidence.ratio[1]) == pytest.approx(ratio, rel=1e-5)
-    excess = jax.jit(rule.excess)(memory, jnp.int32(0), evidence, 1.0, jnp.int32(100))[1]
-    if beyond is not None:
-        assert float(excess) == pytest.approx(beyond, abs=1e-4)
-    assert float(excess) == pytest.approx(ratio - price(one) - price(other), abs=1e-4)
+
+    @jax.jit
+    def of_memory(memory):
+        evidence = against_all(rule.pair, jnp.int32(0), rule.compared(memory))
+        return evidence.ratio[1], rule.excess(memory, jnp.int32(0), evidence, 1.0, jnp.int32(100))[1]
+
+    for one, other, ratio, beyond in VECTORS.values():
+        found, excess = map(float, of_memory(rule.begin(TABLE)._replace(counts=jnp.array([one, other]))))
+        assert found == pytest.approx(ratio, rel=1e-5)
+        assert beyond is None or excess == pytest.approx(beyond, abs=1e-4)
+        assert excess == pytest.approx(ratio - price(one) - price(other), abs=1e-4)
 
 
 @pytest.mark.parametrize(
-    ("kind", "threshold", "rules"),
+    ("kind", "threshold", "sampling"),
     [
-        (ChainGLR, "mixture", {"l": LUCB()}),
-        (ChainGLR, "heuristic", {"e": SuccessiveElimination()}),
-        (BernoulliGLR, "mixture", {"r": RoundRobin()}),
-        (BernoulliGLR, "heuristic", {"l": LUCB()}),
+        (ChainGLR, "mixture", LUCB()),
+        (ChainGLR, "heuristic", SuccessiveElimination()),
+        (BernoulliGLR, "mixture", RoundRobin()),
+        (BernoulliGLR, "heuristic", LUCB()),
     ],
 )
 @pytest.mark.slow
-def test_stops_and_answers_as_a_loop(kind, threshold, rules):
+def test_stops_and_answers_as_a_loop(kind, threshold, sampling):
     """Every sampling rule without random numbers chooses as the loop does, and all stop in the loop's round."""
-    rule = kind(threshold=threshold)
-    result = simulate(
-        ARMS,
-        {name: Identify(sampling, rule, DELTA) for name, sampling in rules.items()},
-        until="stopped",
-        runs=RUNS,
-        horizon=HORIZON,
-        times=range(1, HORIZON + 1),
-        record={"counts": lambda arms, state, t: state.memory.counts},
-        progress=False,
-    )
-    evidence = chain_evidence if kind is ChainGLR else bernoulli_evidence
+    rule, of_chains, heuristic = kind(threshold=threshold), kind is ChainGLR, threshold == "heuristic"
+    size = {"until": "stopped", "runs": RUNS, "horizon": HORIZON, "times": range(1, HORIZON + 1), "progress": False}
+    record = {"counts": lambda arms, state, t: state.memory.counts}
+    result = simulate(ARMS, {"p": Identify(sampling, rule, DELTA)}, record=record, **size)
+    evidence = chain_evidence if of_chains else bernoulli_evidence
     undecided = 0
-    for name in rules:
-        for run in range(RUNS):
-            counts, end = result.recorded["counts"][name][0, 0, run], result.stopped[name][0, 0, run]
-            for t in range(1, HORIZON + 1 if end == 0 else end + 1):
-                now = np.asarray(counts[t - 1], int)
-                rows = now.reshape(3, -1, 2)
-                if kind is ChainGLR and (rows.sum(-1).min() == 0):
-                    assert end != t
-                    continue
-                if t % 9 and end not in (t, t + 1):
-                    continue
-                plays = rows.sum((1, 2))
-                means = [chain_mean(arm) if kind is ChainGLR else arm[0, 1] / max(arm.sum(), 1) for arm in rows]
-                leader = int(np.argmax(means))
-                others = [b for b in range(3) if b != leader]
-                ratio = {
-                    b: evidence(*(rows[arm] if kind is ChainGLR else now[arm] for arm in (leader, b))) for b in others
-                }
-                asked = np.log(2 / DELTA) + (np.log1p(np.log(t)) if threshold == "heuristic" else price(rows[leader]))
-                excess = {b: ratio[b] - asked - (0 if threshold == "heuristic" else price(rows[b])) for b in others}
-                near = min(map(abs, excess.values())) < 2e-3 or np.ptp(means) < 1e-6
-                undecided += near
-                if near:
-                    continue
-                assert (min(excess.values()) >= 0) == (end == t), (name, run, t)
-                if end == t:
-                    assert result.answers[name][0, 0, run] == leader
-                elif t < HORIZON:
-                    played = int(np.argmax(np.asarray(counts[t]).reshape(3, -1).sum(1) - plays))
-                    weakest = min(others, key=lambda b: (ratio[b], b))
-                    left = [b for b in range(3) if b == leader or excess[b] < 0]
-                    wanted = {
-                        "l": weakest if plays[weakest] < plays[leader] else leader,
-                        "e": min(left, key=lambda b: (plays[b], b)),
-                        "r": t % 3,
-                    }
-                    tie = name == "l" and np.ptp(list(ratio.values())) < 1e-3
-                    assert tie or played == wanted[name], (name, run, t)
+    for run in range(RUNS):
+        counts, end = result.recorded["counts"]["p"][0, 0, run], result.stopped["p"][0, 0, run]
+        for t in range(1, HORIZON + 1 if end == 0 else end + 1):
+            now = np.asarray(counts[t - 1], int)
+            rows = now.reshape(3, -1, 2)
+            if of_chains and rows.sum(-1).min() == 0:
+                assert end != t
+                continue
+            if t % 9 and end not in (t, t + 1):
+                continue
+            plays = rows.sum((1, 2))
+            means = [chain_mean(arm) if of_chains else arm[0, 1] / max(arm.sum(), 1) for arm in rows]
+            leader = int(np.argmax(means))
+            others = [b for b in range(3) if b != leader]
+            ratio = {b: evidence(*(rows if of_chains else now)[[leader, b]]) for b in others}
+            asked = np.log(2 / DELTA) + (np.log1p(np.log(t)) if heuristic else price(rows[leader]))
+            excess = {b: ratio[b] - asked - (0 if heuristic else price(rows[b])) for b in others}
+            if min(map(abs, excess.values())) < 2e-3 or np.ptp(means) < 1e-6:
+                undecided += 1
+                continue
+            assert (min(excess.values()) >= 0) == (end == t), (run, t)
+            if end == t:
+                assert result.answers["p"][0, 0, run] == leader
+            elif t < HORIZON:
+                played = int(np.argmax(np.asarray(counts[t]).reshape(3, -1).sum(1) - plays))
+                weakest = min(others, key=lambda b: (ratio[b], b))
+                left = [b for b in range(3) if b == leader or excess[b] < 0]
+                wanted = {
+                    LUCB: weakest if plays[weakest] < plays[leader] else leader,
+                    SuccessiveElimination: min(left, key=lambda b: (plays[b], b)),
+                    RoundRobin: t % 3,
+                }[type(sampling)]
+                tie = type(sampling) is LUCB and np.ptp(list(ratio.values())) < 1e-3
+                assert tie or played == wanted, (run, t)
     assert undecided < 0.05 * RUNS * HORIZON
-    assert threshold == "mixture" or all((result.stopped[name] > 0).any() for name in rules)
+    assert not heuristic or (result.stopped["p"] > 0).any()
 
 
 @pytest.mark.slow
 def test_top_two_plays_the_leader_and_its_challenger():
     """The challenger has the least W + log T; the leader's share is its part of W. One time in 10,000 this fails."""
-    memory = ChainGLR().begin(jnp.array([[0.0, 1.0]] * 3))
+    memory = ChainGLR().begin(THREE)
     counts = jnp.array([VECTORS["A"][0], VECTORS["A"][1], [[4, 2], [2, 2]]])
     policy = Identify(TopTwo(), ChainGLR())
-    state = policy.init(jnp.array([[0.0, 1.0]] * 3))
+    state = policy.init(THREE)
     state = state._replace(seen=policy._seen(memory._replace(counts=counts), jnp.int32(130)))
     keys = run_keys(jax.random.key(3), jnp.arange(4000)).policy
-    played = np.asarray(jax.vmap(lambda key: jnp.argmax(policy.scores(key, state, jnp.int32(131))[0]))(keys))
+    played = np.asarray(jax.jit(jax.vmap(lambda key: jnp.argmax(policy.scores(key, state, jnp.int32(131))[0])))(keys))
     cost = [
         np.inf,
         *(chain_evidence(*np.asarray(counts)[[0, b]]) + np.log(np.asarray(counts)[b].sum()) for b in (1, 2)),
@@ -162,19 +171,6 @@ def test_top_two_plays_the_leader_and_its_challenger():
     assert set(played.tolist()) == {0, challenger}
     share = float(state.seen.evidence.share[challenger])
     assert abs((played == 0).mean() - share) < 4 * (share * (1 - share) / 4000) ** 0.5
-
-
-@pytest.mark.slow
-def test_the_independent_rule_errs_on_sticky_arms():
-    """The page's first figure: .379 wrong of 4,000 at delta = .1; 128 runs with fewer than 24 wrong: once in 1e5."""
-    arms = two_state([0.05, 0.04], [0.05, 0.06], initial_state="stationary")
-    policies = {
-        "independent": Identify(RoundRobin(), BernoulliGLR(), 0.1),
-        "chains": Identify(RoundRobin(), ChainGLR(), 0.1),
-    }
-    result = simulate(arms, policies, until="stopped", runs=128, horizon=1000, times=[1000], progress=False)
-    wrong = {label: (result.answers[label] == 1).sum() for label in policies}
-    assert wrong["independent"] >= 24 and wrong["chains"] <= 13
 
 
 @pytest.mark.parametrize(
@@ -187,36 +183,267 @@ def test_the_independent_rule_errs_on_sticky_arms():
         (Identify(stopping=ChainGLR), "stopping: .*ChainGLR.* is not a rule"),
         (Identify(stopping=ChainGLR(threshold="half")), "threshold: 'half'"),
         (Identify(sampling=TopTwo(leader="often")), "leader: 'often'"),
+        (SequentialHalving(5), "budget: 5 is not"),
+        (SequentialHalving(60), "budget: 60 is beyond the horizon of 50"),
+        (Identify(TopTwo(), Budget(0)), "rounds: 0 is not"),
+        (Identify(TopTwo(), Budget(51)), "rounds: 51 is beyond the horizon"),
+        (Identify(TopTwo(), Budget(5, RoundRobin())), "rule: RoundRobin.* is not a rule"),
+        (Identify(stopping=BernoulliGLR()), "two states; those of .* have 3"),
     ],
 )
 def test_what_cannot_be_played_is_refused(policy, words):
+    arms = markov(np.full((3, 3, 3), 1 / 3), [0, 0.5, 1]) if "have 3" in words else ARMS
     with pytest.raises(ValueError, match=words):
-        simulate(ARMS, {"p": policy}, until="stopped", runs=2, horizon=10, progress=False)
+        simulate(arms, {"p": policy}, until="stopped", runs=2, horizon=50, progress=False)
+
+
+def test_which_rules_need_moves_in_order():
+    rules = ChainGLR(), Blocks(), ChainGLR("heuristic"), BernoulliGLR(), Budget(9)
+    assert [members.in_order(Identify(stopping=rule)) for rule in rules] == [True, True, False, False, False]
+
+
+# --- track and stop: the shares that it aims at, and which arm it plays ---
+
+ROWS = 1e5
+PROBLEMS = {
+    "Garivier and Kaufmann 1": (BernoulliGLR(), bernoulli([0.5, 0.45, 0.43, 0.4])),
+    "near the ends": (BernoulliGLR(), bernoulli([0.002, 0.999, 0.99])),
+    "slow chains": (ChainGLR(), two_state([0.05, 0.02, 0.3], [0.05, 0.03, 0.5])),
+}
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.slow
+def test_the_shares_are_those_of_the_lower_bound(name):
+    """Of counts as the stationary laws have them: another solver, in float64, for the same problem."""
+    rule, arms = PROBLEMS[name]
+    transition = np.asarray(arms.transition)
+    law = np.array([chains.stationary(rows) for rows in transition])
+    counts = ROWS * (law if isinstance(rule, BernoulliGLR) else law[..., None] * transition)
+    policy = Identify(TrackAndStop(), rule)
+    state = policy.init(jnp.asarray(arms.reward, float))
+    memory = state.memory._replace(counts=jnp.asarray(np.round(counts), jnp.int32))
+    plays, leader = jnp.asarray(rule.plays(memory)), jnp.argmax(jnp.asarray(arms.means())).astype(jnp.int32)
+    state = state._replace(memory=memory, seen=state.seen._replace(leader=leader, plays=plays))
+
+    @jax.jit
+    def shares(state):
+        return optimal_shares(policy._information(state), state.seen.leader, len(plays), jnp.int32(18))
+
+    expected = bounds.identification(arms).weights
+    np.testing.assert_allclose(np.asarray(shares(state)), expected, atol=2e-3)
+    tied = state._replace(memory=memory._replace(counts=memory.counts.at[:].set(memory.counts[:1])))
+    np.testing.assert_allclose(np.asarray(shares(tied)), 1 / len(plays), rtol=1e-6)
 
 
 @pytest.mark.slow
-def test_arms_that_the_rules_are_not_for():
-    size = {"until": "stopped", "runs": 2, "horizon": 10, "progress": False}
-    three = random_arms(jax.random.key(0), arms=2, states=3)
-    with pytest.raises(ValueError, match="two states; those of .* have 3"):
-        simulate(three, {"p": Identify(stopping=BernoulliGLR())}, **size)
+def test_it_plays_the_arm_that_is_farthest_behind():
+    """By a loop that reads the recorded shares: few plays first, else the arm farthest behind, until the end."""
+    arms, rounds = bernoulli([0.7, 0.5, 0.4]), 100
+    record = {"w": lambda _, state, t: state.sampling}
+    policy = {"T": Identify(TrackAndStop(), BernoulliGLR(), 1e-9)}
+    size = {"runs": 2, "horizon": rounds, "times": range(1, rounds + 1)}
+    result = simulate(arms, policy, until="stopped", record=record, **size)
+    for run in range(2):
+        plays = np.zeros(3, int)
+        for t in range(1, rounds + 1):
+            now = result.visits["T"][0, 0, run, t - 1].sum(1)
+            weights = result.recorded["w"]["T"][0, 0, run, t - 1].astype(float)
+            (arm,) = np.flatnonzero(now > plays)
+            if plays.min() < np.sqrt(t - 1) - 1.5:
+                assert arm == plays.argmin()
+            else:
+                behind = (t - 1) * weights - plays
+                assert behind[arm] > behind.max() - 1e-3 and (behind[:arm] < behind[arm] + 1e-3).all()
+            if t > 64 and t % 2:  # they are computed in every second round
+                np.testing.assert_array_equal(weights, result.recorded["w"]["T"][0, 0, run, t - 2])
+            plays = now
 
 
-def test_moves_that_overtake_each_other_wait():
-    """One arm, all 4,096 paths of 12 moves: x P(mixture / truth ever reaches x) is at most 1 in order (Ville)."""
-    p, moves = np.array([[1 - 0.166418, 0.166418], [0.146905, 1 - 0.146905]]), 12
-    paths = np.array(list(itertools.product((0, 1), repeat=moves)))
-    before = np.hstack([np.zeros((len(paths), 1), int), paths[:, :-1]])
-    seen = np.eye(4)[2 * before + paths].reshape(-1, moves, 2, 2)
-    chance = p[before, paths].prod(1)
-    largest_products = []
-    for handed_on in (seen, seen[:, ::-1]):
-        counts = handed_on.cumsum(1)
-        mixture = (gammaln(counts + 0.5) - gammaln(0.5)).sum((2, 3)) - gammaln(counts.sum(3) + 1).sum(2)
-        top = (mixture - (counts * np.log(p)).sum((2, 3))).max(1)
-        order = np.argsort(-top)
-        products = np.exp(top[order]) * chance[order].cumsum()
-        largest_products.append(products[top[order] > 0].max())
-    assert largest_products[0] <= 0.947 and abs(largest_products[1] - 1.432) < 1e-3
-    rules = ChainGLR(), policies.Blocks(), ChainGLR("heuristic"), BernoulliGLR(), policies.Budget(9)
-    assert [members.in_order(Identify(stopping=rule)) for rule in rules] == [True, True, False, False, False]
+# --- the stopping rule `Blocks`: a loop in float64, and its fair bets by enumeration ---
+
+CELLS, ERROR, ROUNDS = 100, 0.1, 2400
+FAST, SLOW = [[0.5, 0.4], [0.4, 0.55]], [[0.004, 0.004], [0.002, 0.006]]  # p01 and p10 of each arm
+
+
+def moves_of(arms, seed):
+    """The states before and after each round of two arms played in turn, from state 0."""
+    random, state = np.random.default_rng(seed), [0, 0]
+    for t in range(ROUNDS):
+        arm = t % 2
+        before = state[arm]
+        state[arm] = before ^ int(random.random() < arms[arm][before])
+        yield arm, before, state[arm]
+
+
+@partial(jax.jit, static_argnames="joint")
+def by_rule(reward, rounds, joint):
+    """The leader after each round [T], the excess of the other arm [T], and the largest wealths at the end."""
+    rule = Blocks(joint=joint, grid=CELLS)
+
+    def step(memory, move):
+        t, arm, before, after = (number[None] for number in move)
+        memory = memory.counted(Feedback(arm, before, after, jnp.zeros(1), t[0]))
+        leader = jnp.argmax(rule.means(memory)).astype(jnp.int32)
+        return memory, (leader, rule.excess(memory, leader, None, ERROR, t[0])[1 - leader])
+
+    memory, (leaders, excess) = jax.lax.scan(step, rule.begin(reward), rounds)
+    return leaders, excess, memory.largest
+
+
+def by_loop(rounds, leaders, joint):
+    """The last two, from the definition: lists of moves that wait, the nearest chain from its quadratic equation."""
+    means = np.sin(np.arange(1, CELLS) / CELLS * np.pi / 2) ** 2
+    level = -math.log(ERROR)
+    level = level if joint else brentq(lambda y: y - math.log(1 + y) - level, 0.1, 100)
+    queue, used = [[[], []], [[], []]], np.zeros((2, 2, 2))  # used: arm, state, stayed and left
+    wealth, excess = np.zeros((2, 2, CELLS - 1)), []
+    largest = np.zeros((2, CELLS) if joint else wealth.shape)
+
+    def estimate(arm):
+        a = (used[arm, :, 1] + 5) / (used[arm].sum(1) + 10)
+        single = a.astype(np.float32)  # so that what lies between two sizes is rounded alike
+        n0 = min(max(round(float(4 * (1 - single[0] / (single[0] + single[1])))), 1), 3)
+        return a, np.array([n0, 4 - n0])
+
+    def cells(numbers, arm):  # at most g_i, at least g_(i - 1)
+        return np.r_[numbers[arm, 0], 0] + np.r_[0, numbers[1 - arm, 1]]
+
+    def bet(arm):
+        a, n = estimate(arm)
+        left = np.array([sum(queue[arm][s][: n[s]]) for s in (0, 1)])
+        queue[arm] = [queue[arm][s][n[s] :] for s in (0, 1)]
+        c, A, B, C = means / (1 - means), n @ a, n[0] * (1 - a[0]), n[1] * (1 - a[1])
+        b = A * (1 + c) + c * B + C
+        q1 = (b - np.sqrt(b**2 - 4 * c * (A + B + C) * A)) / (2 * c * (A + B + C))
+        terms = [
+            left[s] * np.log(a[s] / q) + (n[s] - left[s]) * np.log((1 - a[s]) / (1 - q))
+            for s, q in enumerate([c * q1, q1])
+        ]
+        wealth[arm, 0] += np.where(a[0] / a.sum() > means, sum(terms), 0)
+        wealth[arm, 1] += np.where(a[0] / a.sum() < means, sum(terms), 0)
+        used[arm, :, 0] += n - left
+        used[arm, :, 1] += left
+
+    def complete(arm):
+        return all(len(moves) >= n for moves, n in zip(queue[arm], estimate(arm)[1]))
+
+    for t, (arm, before, after) in enumerate(rounds, 1):
+        if len(queue[arm][before]) < 256:
+            queue[arm][before].append(int(before != after))
+        if t % 4 == 0:
+            those = [k for k in (0, 1) if complete(k)]
+            if not joint:
+                those = sorted(those, key=lambda k: -len(queue[k][0]) - len(queue[k][1]))[:1]
+            elif len(those) < 2:
+                those = []
+            for k in those:
+                bet(k)
+            largest = np.maximum(largest, [cells(wealth, k) for k in (0, 1)] if joint else wealth)
+            leader = leaders[t - 1]
+            least = (largest[leader] if joint else cells(largest, leader)).min() - level
+        excess.append(least if t >= 4 and leaders[t - 1] == leader else -np.inf)
+    return np.array(excess), largest
+
+
+@pytest.mark.parametrize("joint", [False, True], ids=["separate", "joint"])
+@pytest.mark.parametrize(("arms", "seeds"), [(FAST, range(4)), (SLOW, range(8, 10))], ids=["fast", "slow"])
+def test_stops_as_a_loop(arms, seeds, joint):
+    stops = 0
+    for seed in seeds:
+        rounds = list(moves_of(arms, seed))
+        flipped = seed % 2  # rewards (1, 0): the states change their names
+        moves = np.array(rounds, np.int32).T
+        moves[1:] ^= flipped
+        reward = jnp.array([[[0.0, 1.0]] * 2, [[1.0, 0.0]] * 2][flipped])
+        leaders, found, reached = by_rule(reward, (np.arange(1, ROUNDS + 1, dtype=np.int32), *moves), joint)
+        excess, largest = by_loop(rounds, np.asarray(leaders), joint)
+        assert ((np.asarray(found) >= 0) == (excess >= 0)).all()
+        np.testing.assert_allclose(reached, largest, rtol=2e-4, atol=2e-4)
+        stops += (excess >= 0).any()
+    assert stops > len(seeds) / 2 or arms is SLOW
+
+
+def test_every_bet_is_fair():
+    """The mean factor of a block, over all its outcomes, is at most 1 for every chain that the bet is against."""
+    mean, rest = grid_of(8)
+    p01, p10 = np.meshgrid(np.linspace(0.001, 0.999, 60), np.linspace(0.001, 0.999, 61), indexing="ij")
+    largest = []
+    every = jax.jit(jax.vmap(gains, in_axes=(None, None, 0, None, None)))
+    for a in ([0.5, 0.5], [0.1, 0.3], [0.9, 0.2], [0.02, 0.01]):
+        for n in ([2, 2], [1, 3], [3, 1]):
+            left = np.array([(i, j) for i in range(n[0] + 1) for j in range(n[1] + 1)])
+            block = np.stack([n - left, left], axis=2)
+            factor = np.exp(np.asarray(every(jnp.array(a), jnp.array(n), jnp.array(block), mean, rest), float))
+            chance = [binom.pmf(i, n[0], p01) * binom.pmf(j, n[1], p10) for i, j in left]
+            for m, expected in zip(np.asarray(mean, float), np.einsum("bg,bxy->gxy", factor, np.array(chance))):
+                share = p01 / (p01 + p10)
+                against = share <= m if a[0] / sum(a) > m else share >= m
+                largest.append(expected[against].max())
+    assert max(largest) <= 1 + 1e-5 and np.median(largest) > 0.99
+
+
+@pytest.mark.slow
+def test_stops_as_early_as_a_program_of_its_own():
+    """Mean rounds of 400 runs of another program, with delta .1; false alarm 1 in 200."""
+    arms, published = two_state(*np.array(FAST).T), {False: (855, 25), True: (705, 24)}
+    policies = {str(joint): Identify(RoundRobin(), Blocks(joint), 0.1) for joint in published}
+    result = simulate(arms, policies, until="stopped", runs=32, horizon=10_000, progress=False)
+    for joint, (mean, error) in published.items():
+        stopped, answers = result.stopped[str(joint)][0, 0], result.answers[str(joint)][0, 0]
+        assert (stopped > 0).all() and (answers == 0).all()
+        assert abs(stopped.mean() - mean) < 3 * np.hypot(stopped.std() / math.sqrt(32), error)
+
+
+# --- the best arm after a budget of rounds ---
+
+
+def halving(rewards, budget):
+    """The arms that sequential halving plays and its answer; `rewards[k][n]` is paid by the n-th play of arm k."""
+    left, played, phases = list(range(len(rewards))), [], math.ceil(math.log2(len(rewards)))
+
+    def mean(arm):
+        return np.mean(rewards[arm][: played.count(arm)])
+
+    for phase in range(phases):
+        for _ in range(budget // (len(left) * phases)):
+            played += left
+        if phase < phases - 1:
+            ordered = sorted(left, key=lambda arm: (-mean(arm), arm))
+            left = sorted(ordered[: math.ceil(len(left) / 2)])
+    for arm in itertools.islice(itertools.cycle(sorted(left, key=played.count)), budget - len(played)):
+        played.append(arm)
+    return played, min(left, key=lambda arm: (-mean(arm), arm))
+
+
+@pytest.mark.parametrize(("arms", "budgets"), [(5, (15, 47)), (3, (6, 20))])
+def test_sequential_halving_is_a_loop(arms, budgets):
+    """Arms and answers of every run; rewards are .1, .2, .. by the states of a chain, so that means rarely tie."""
+    chains = two_state(np.linspace(0.3, 0.6, arms), np.linspace(0.6, 0.3, arms))
+    policies = {"S": [SequentialHalving(budget) for budget in budgets]}
+    size = {"runs": 4, "horizon": max(budgets), "times": range(1, max(budgets) + 1)}
+    result = simulate(chains, policies, until="stopped", **size)
+    for (v, budget), run in itertools.product(enumerate(budgets), range(4)):
+        visits = result.visits["S"][0, v, run].astype(int)
+        steps = np.diff(visits, axis=0, prepend=0)[:budget]
+        rewards = [[step[k, 1] for step in steps if step[k].sum()] for k in range(arms)]
+        played, answer = halving(rewards, budget)
+        assert [int(step.sum(1).argmax()) for step in steps] == played
+        assert result.answers["S"][0, v, run] == answer and result.stopped["S"][0, v, run] == budget
+
+
+def test_a_budget_ends_with_the_best_mean():
+    """Ten plays of each of two arms; on ties the first arm is answered."""
+    policy = Identify(RoundRobin(), Budget(20, BernoulliGLR()))
+    result = simulate(bernoulli([0.6, 0.5]), {"U": policy}, until="stopped", runs=50, horizon=100, times=[100])
+    visits = result.visits["U"][0, 0, :, -1]
+    assert (visits.sum(-1) == 10).all() and (result.stopped["U"] == 20).all()
+    np.testing.assert_array_equal(result.answers["U"][0, 0], visits[..., 1].argmax(-1))
+
+
+def test_late_feedback_and_numbers():
+    """Halves by what has come; arms whose rewards are any real numbers, some of them negative."""
+    arms = gaussian([-1.0, -3.0, -2.0, -4.0], 0.01)
+    result = simulate(arms, {"S": SequentialHalving(40)}, until="stopped", runs=4, horizon=40, delay=3)
+    assert (result.answers["S"] == 0).all() and (result.stopped["S"] == 40).all()
+    np.testing.assert_array_equal(result.visits["S"][0, 0, :, -1].sum(-1), [[15, 5, 15, 5]] * 4)

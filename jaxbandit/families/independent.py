@@ -87,7 +87,8 @@ class Poisson:
 
     Source: Garivier and Cappe 2011, section 4.
 
-    >>> [round(float(Poisson().upper(mean, 0.5)), 4) for mean in (0.0, 2.0)]
+    >>> from jaxbandit.confidence import family_upper
+    >>> [round(float(family_upper(mean, 0.5, Poisson())), 4) for mean in (0.0, 2.0)]
     [0.5, 3.7654]
     """
 
@@ -135,7 +136,8 @@ class Exponential:
 
     Source: Garivier and Cappe 2011, section 4.
 
-    >>> [round(float(Exponential().upper(mean, 0.5)), 4) for mean in (0.0, 2.0)]
+    >>> from jaxbandit.confidence import family_upper
+    >>> [round(float(family_upper(mean, 0.5, Exponential())), 4) for mean in (0.0, 2.0)]
     [0.0, 6.6289]
     """
 

@@ -44,7 +44,8 @@ class TwoStateChains:
     Source: Moulos and Anantharam 2019, section 2; the closed form is our own.
 
     >>> family = TwoStateChains(kappa=1 / 36)
-    >>> [round(float(family.upper(mean, 0.01)), 4) for mean in (0.2, 0.9)]
+    >>> from jaxbandit.confidence import family_upper
+    >>> [round(float(family_upper(mean, 0.01, family)), 4) for mean in (0.2, 0.9)]
     [0.3508, 0.9571]
     """
 

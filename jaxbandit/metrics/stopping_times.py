@@ -67,9 +67,9 @@ def identification(result: Counts, label: str) -> IdentificationSummary:
     Source: Clopper and Pearson 1934, for the interval. Not opened.
 
     >>> import jaxbandit
-    >>> arms = jaxbandit.two_state([0.5, 0.2], [0.2, 0.5])
-    >>> policy = jaxbandit.policies.Identify(delta=0.05)
-    >>> result = jaxbandit.simulate(arms, {"T": policy}, until="stopped", runs=50, horizon=5_000)
+    >>> policy = jaxbandit.policies.Identify(stopping=jaxbandit.policies.BernoulliGLR(), delta=0.05)
+    >>> arms = jaxbandit.bernoulli([0.8, 0.2])
+    >>> result = jaxbandit.simulate(arms, {"T": policy}, until="stopped", runs=50, horizon=1_000)
     >>> summary = identification(result, "T")
     >>> summary.censored.tolist(), summary.wrong.tolist(), summary.wrong_high.round(3).tolist()
     ([[0]], [[0]], [[0.071]])

@@ -61,7 +61,8 @@ def likeliest(counts: Array, reward: Array, *, gap: Array | None) -> tuple[Array
       gap: None for all chains, for which J is 0; or [...] in [0, 1].
 
     >>> counts = jnp.array([[30, 10, 5], [10, 20, 10], [5, 10, 15]])
-    >>> round(float(likeliest(counts, jnp.array([0.0, 0.5, 1.0]), gap=None)[0]), 4)
+    >>> mean, _ = jax.jit(likeliest)(counts, jnp.array([0.0, 0.5, 1.0]), gap=None)
+    >>> round(float(mean), 4)
     0.4348
     """
     if gap is None:
@@ -84,7 +85,8 @@ def likelihood_ratio(
     Source: Burnetas and Katehakis 1997 for the ratio; the solver is our own.
 
     >>> counts = jnp.array([[30, 10, 5], [10, 20, 10], [5, 10, 15]])
-    >>> round(float(likelihood_ratio(counts, jnp.array([0.0, 0.5, 1.0]), jnp.array(0.6), gap=None)), 2)
+    >>> ratio = jax.jit(likelihood_ratio)(counts, jnp.array([0.0, 0.5, 1.0]), jnp.array(0.6), gap=None)
+    >>> round(float(ratio), 2)
     3.5
     """
     return least(counts, reward, mean, gap, steps)[0]
@@ -104,7 +106,7 @@ def mean_upper(counts: Array, reward: Array, level: Array, *, gap: None = None) 
       gap: a class of chains has no such bound here.
 
     >>> counts = jnp.array([[30, 10, 5], [10, 20, 10], [5, 10, 15]])
-    >>> round(float(mean_upper(counts, jnp.array([0.0, 0.5, 1.0]), jnp.array(3.5))), 3)
+    >>> round(float(jax.jit(mean_upper)(counts, jnp.array([0.0, 0.5, 1.0]), jnp.array(3.5))), 3)
     0.6
     """
     low, top = estimated_mean(counts, reward), jnp.max(reward, -1)
@@ -162,7 +164,7 @@ def spread_of_values(counts: Array, reward: Array) -> Array:
     >>> counts = jnp.array([[30, 10, 5], [10, 20, 10], [5, 10, 15]])
     >>> from jaxbandit import chains
     >>> values = chains.relative_values(counts / counts.sum(1, keepdims=True), [0.0, 0.5, 1.0])
-    >>> spread = spread_of_values(counts, jnp.array([0.0, 0.5, 1.0]))
+    >>> spread = jax.jit(spread_of_values)(counts, jnp.array([0.0, 0.5, 1.0]))
     >>> bool(abs(spread - (values.max() - values.min())) < 1e-6)
     True
     """

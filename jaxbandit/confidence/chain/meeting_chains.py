@@ -100,7 +100,7 @@ def log_odds(mean: Array) -> Array:
 def inverse(matrix: Array) -> Array:
     """The inverse [S, S] by elimination, for matrices whose pivots are not small.
 
-    >>> inverse(jnp.array([[2.0, 1.0], [1.0, 1.0]])).tolist()
+    >>> jax.jit(inverse)(jnp.array([[2.0, 1.0], [1.0, 1.0]])).tolist()
     [[1.0, -1.0], [-1.0, 2.0]]
     """
     size = matrix.shape[0]

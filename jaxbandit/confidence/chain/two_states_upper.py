@@ -50,8 +50,9 @@ def share_upper(counts: Counts, level: Array | float) -> Array:
       counts: of reachable counts: n01 and n10 differ by at most 1. Others give a slightly less exact share.
       level: broadcast against the counts, at least 0, inf too.
 
+    >>> import jax
     >>> counts = Counts(*map(jnp.array, (60.0, 40.0, 40.0, 20.0)))
-    >>> round(float(share_upper(counts, jnp.array(5.0))), 4)
+    >>> round(float(jax.jit(share_upper)(counts, 5.0)), 4)
     0.4948
     """
     n00, n01, _, n11 = counts
