@@ -12,18 +12,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Any
 
 from matplotlib.figure import Figure
 
 import jaxbandit
 from experiments.comparisons.growth import decades, growth_cells, growth_of, times
+from experiments.comparisons.study import Results, Study
 from experiments.published.claims import judge_same, of_case
 from experiments.published.phases import draw_phases, phase_rows, recorders
 from experiments.published.scenarios import THEOREM, adaptive, of_the_paper
-from jaxbandit import MarkovArms, Result, atlas, bounds, metrics, plotting
+from jaxbandit import MarkovArms, atlas, bounds, metrics, plotting
 from jaxbandit.bounds import Bound
-from jaxbandit.command_line.experiment import begin_and_play, finish
 from jaxbandit.command_line.options import Simulation, main, simulation
 from jaxbandit.reports.pictures import Pictures, legend_below, panels
 from jaxbandit.reports.tables import Row, Tables, final_table, of_all
@@ -46,20 +45,6 @@ def places() -> Iterator[tuple[str, str, str]]:
     yield from ((name, means, case) for means, names in THEOREM.items() for case, name in names.items())
 
 
-def cases(settings: Simulation) -> dict[str, Any]:
-    """A case for each environment."""
-    size = settings.size() | {"times": times(settings.horizon)}
-    return {
-        name: {
-            "scenarios": {name: arms},
-            "policies": of_the_paper(arms) | OURS,
-            **recorders(of_the_paper(arms)),
-            **size,
-        }
-        for name, arms in environments().items()
-    }
-
-
 @cache
 def limits(means: str, case: str) -> dict[str, Bound]:
     """The bounds in a case of the theorem.
@@ -74,7 +59,7 @@ def limits(means: str, case: str) -> dict[str, Bound]:
     return lines
 
 
-def growth_table(results: dict[str, Result]) -> list[Row]:
+def growth_table(results: Results) -> list[Row]:
     """Growth of every policy in the last decades, and its regret over log t, beside the constants of the bounds."""
     rows: list[Row] = []
     for name, means, case in places():
@@ -87,7 +72,7 @@ def growth_table(results: dict[str, Result]) -> list[Row]:
     return rows
 
 
-def claim_table(results: dict[str, Result]) -> list[Row]:
+def claim_table(results: Results) -> list[Row]:
     """The paper's claims in each case, judged after each of the last decades."""
     rows: list[Row] = []
     for name, _, case in places():
@@ -99,7 +84,7 @@ def claim_table(results: dict[str, Result]) -> list[Row]:
     return rows
 
 
-def bound_table(results: dict[str, Result]) -> list[Row]:
+def bound_table(results: Results) -> list[Row]:
     """Whether regret grew by at most theorem 1's constant in the last decade."""
     rows: list[Row] = []
     for name, means, case in places():
@@ -115,12 +100,16 @@ def bound_table(results: dict[str, Result]) -> list[Row]:
     return rows
 
 
-def tabulate(results: dict[str, Result]) -> Tables:
+def tabulate(results: Results, settings: Simulation) -> Tables:
     """Final regret, growth beside the bounds, claims, and forms of the index."""
     arms = environments()
     growth = "Growth of pseudo-regret per log t by decades, mean ± half of its 95 % interval, beside constants of log t"
+    size = f"{settings.runs:,} runs of {settings.horizon:,} rounds"
     return {
-        "table": ("Final pseudo-regret", of_all("arms", {name: final_table(each) for name, each in results.items()})),
+        "table": (
+            f"Final pseudo-regret, {size}",
+            of_all("arms", {name: final_table(each) for name, each in results.items()}),
+        ),
         "growth": (growth, growth_table(results)),
         "bounds": ("Regret grows by at most theorem 1's constant: its growth in the last decade", bound_table(results)),
         "claims": ("The paper's claims, judged on paired differences of regret", claim_table(results)),
@@ -131,7 +120,7 @@ def tabulate(results: dict[str, Result]) -> Tables:
     }
 
 
-def draw_regret(results: dict[str, Result], means: str) -> Figure:
+def draw_regret(results: Results, means: str) -> Figure:
     """Regret / log t of every policy but UCB-SM, which has many times more, with the bounds; a panel for each case."""
     figure, axes = panels(1, 4, (18, 5.5), sharey=True)
     figure.get_layout_engine().set(wspace=0.05)  # else the ticks of neighbours touch
@@ -149,20 +138,23 @@ def draw_regret(results: dict[str, Result], means: str) -> Figure:
     return figure
 
 
-def draw(results: dict[str, Result]) -> Pictures:
+def draw(results: Results, settings: Simulation) -> Pictures:
     """Regret with the bounds, and how many arms are judged Markovian."""
     for means in THEOREM:
         yield f"regret_{means.replace(' ', '_')}", draw_regret(results, means)
     yield "phases", draw_phases(results, environments())
 
 
-def run(settings: Simulation) -> dict[str, Result]:
-    """Play all environments, print what was seen and write the folder."""
-    folder, results = begin_and_play("mixed", settings, cases(settings), grows=True)
-    print(f"{settings.runs:,} runs of {settings.horizon:,} rounds")
-    finish(folder, tabulate(results), draw(results))
-    return results
-
+STUDY = Study(
+    "mixed",
+    environments,
+    lambda name, arms, horizon: of_the_paper(arms) | OURS,
+    tabulate,
+    draw,
+    times=times,
+    options=lambda name: recorders(of_the_paper(environments()[name])),
+)
+run = STUDY.run
 
 if __name__ == "__main__":
     main(run, Settings, "mixed", __doc__)

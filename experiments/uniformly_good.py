@@ -11,15 +11,14 @@ often the paper's constant is below a lower bound, among random pairs of arms. D
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 
 import jaxbandit
 from experiments.comparisons.growth import decades, slope, times
+from experiments.comparisons.study import Results, Study
 from experiments.published.scenarios import INDEPENDENT
-from jaxbandit import MarkovArms, Result, atlas, bounds, metrics, plotting
-from jaxbandit.command_line.experiment import begin_and_play, finish
+from jaxbandit import MarkovArms, atlas, bounds, metrics, plotting
 from jaxbandit.command_line.options import Simulation, main, option
 from jaxbandit.reports.pictures import Pictures, legend_below, panels
 from jaxbandit.reports.tables import Row, Tables, in_short
@@ -57,12 +56,6 @@ def environments() -> dict[str, MarkovArms]:
     }
 
 
-def cases(settings: Settings) -> dict[str, Any]:
-    """A case for each environment."""
-    size = settings.size() | {"times": times(settings.horizon)}
-    return {name: {"scenarios": {name: arms}, "policies": POLICIES, **size} for name, arms in environments().items()}
-
-
 def proved(arms: MarkovArms, label: str) -> str:
     """The proved exponent of a policy; "" for the policies that the proof is not about."""
     if label not in BY_STATE and label not in ("KL-UCB-MC", "TV-KL-UCB"):
@@ -70,7 +63,7 @@ def proved(arms: MarkovArms, label: str) -> str:
     return f"{bounds.regret_exponent(arms, 'state' if label in BY_STATE else 'arm'):.2f}"
 
 
-def growth_table(results: dict[str, Result]) -> list[Row]:
+def growth_table(results: Results) -> list[Row]:
     """Mean regret at the ends of decades, its exponent in the last of them, and the proved one."""
     rows: list[Row] = []
     for name, result in results.items():
@@ -112,7 +105,7 @@ def pairs_table(seed: int, pairs: int) -> list[Row]:
     return rows
 
 
-def tabulate(results: dict[str, Result], settings: Settings) -> Tables:
+def tabulate(results: Results, settings: Settings) -> Tables:
     """Growth of regret, and random pairs of arms."""
     runs = next(iter(results.values())).runs
     return {
@@ -121,7 +114,7 @@ def tabulate(results: dict[str, Result], settings: Settings) -> Tables:
     }
 
 
-def draw(results: dict[str, Result]) -> Pictures:
+def draw(results: Results, settings: Settings) -> Pictures:
     """Mean regret against time, both logarithmic, a panel for each environment."""
     figure, axes = panels(1, len(results), (4.6 * len(results), 4.8))
     for ax, (name, result) in zip(axes, results.items(), strict=True):
@@ -131,13 +124,14 @@ def draw(results: dict[str, Result]) -> Pictures:
     yield "uniformly_good", figure
 
 
-def run(settings: Settings) -> dict[str, Result]:
+STUDY = Study("uniformly_good", environments, lambda *_: POLICIES, tabulate, draw, times=times)
+
+
+def run(settings: Settings) -> Results:
     """Play every environment, print the tables and write the folder."""
     if settings.pairs < 1:
         raise ValueError(f"pairs: {settings.pairs}; at least 1 is needed")
-    folder, results = begin_and_play("uniformly_good", settings, cases(settings), grows=True)
-    finish(folder, tabulate(results, settings), draw(results))
-    return results
+    return STUDY.run(settings)
 
 
 if __name__ == "__main__":
