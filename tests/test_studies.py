@@ -15,7 +15,7 @@ from jaxbandit.command_line.options import Simulation
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["policies", "front", "families", "mixed", "uniformly_good"])
+@pytest.mark.parametrize("name", ["policies", "front", "families", "uniformly_good"])
 def test_what_is_planned_can_be_played(name):
     planned = import_module(f"experiments.{name}").STUDY.cases(Simulation(runs=3, horizon=50))
     check_cases(planned)

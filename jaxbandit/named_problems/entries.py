@@ -123,7 +123,7 @@ def _independent() -> list[NamedProblem]:
         NamedProblem(
             "i.i.d. scenario 1",
             partial(independent, SCENARIOS["scenario 1"]),
-            _own("lower_bound"),
+            _own("optimality"),
             "Independent rewards with the means of scenario 1: what do policies for chains pay here?",
             {"theorem 1 (d)'s constant of log n, which is Lai and Robbins's": 8.32},
         ),
@@ -220,7 +220,7 @@ def _mixed() -> list[NamedProblem]:
         NamedProblem(
             f"{name}, {which} i.i.d.",
             partial(independent, SCENARIOS[name], which),
-            _own("mixed"),
+            _own("paper"),
             f"Arms with the means of {name}, {words}: is the kind of each recognised?",
         )
         for name in ("scenario 1", "scenario 3")
