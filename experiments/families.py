@@ -32,35 +32,32 @@ DELTA = 0.1  # Moulos's least share of rounds of a leader, half of the largest f
 class Problem(NamedTuple):
     """Arms of one family, and how many of them are played a round."""
 
-    name: str
-    plays: int
     arms: MarkovArms
     family: Family
+    plays: int
 
 
 @cache
 def problems() -> dict[str, Problem]:
     """Both families with one and two plays a round, by name."""
-    by_name = {}
-    for name, (generator, reward) in FAMILIES.items():
-        arms, family = atlas[name].arms, chain_family(generator, reward)
-        for plays in (1, 2):
-            by_name[f"{name}, M = {plays}"] = Problem(name, plays, arms, family)
-    return by_name
+    return {
+        f"{name}, M = {plays}": Problem(atlas[name].arms, chain_family(generator, reward), plays)
+        for name, (generator, reward) in FAMILIES.items()
+        for plays in (1, 2)
+    }
 
 
 def policies(problem: Problem) -> dict[str, Policy]:
     """By label; those that know the family first."""
-    by_label: dict[str, Policy] = {
-        "KLUCB, family": jaxbandit.KLUCB(family=problem.family),
-        "Moulos": jaxbandit.RoundRobinKLUCB(family=problem.family, exploration=3.0, delta=DELTA),
+    family = problem.family
+    one_play = {"IMED, family": jaxbandit.IMED(family=family), "IMEDMC": jaxbandit.IMEDMC()}
+    return {
+        "KLUCB, family": jaxbandit.KLUCB(family=family),
+        "Moulos": jaxbandit.RoundRobinKLUCB(family=family, exploration=3.0, delta=DELTA),
         "KLUCB": jaxbandit.KLUCB(),
         "TVKLUCB": jaxbandit.TVKLUCB(),
+        **(one_play if problem.plays == 1 else {}),
     }
-    if problem.plays == 1:
-        by_label["IMED, family"] = jaxbandit.IMED(family=problem.family)
-        by_label["IMEDMC"] = jaxbandit.IMEDMC()
-    return by_label
 
 
 @cache

@@ -58,50 +58,33 @@ class Worst(NamedTuple):
 Surveys = dict[tuple[int, int], Survey]  # by arms and horizon
 
 
-def panel_with(policies: dict[str, Policy]) -> dict[str, Policy]:
-    """The panel that regret is compared with, whose labels are those of the policies."""
-    return relabelled(stress.TwoStateSpace().panel(), policies)
-
-
 def survey(policies: dict[str, Policy], settings: Settings, folder: Path) -> Surveys:
     """Every policy in every space."""
     surveys = {}
     for arms, horizon in ((arms, each) for arms in ARMS for each in HORIZONS if each <= settings.most):
         problems = max(2, settings.problems // (4 if horizon > 10_000 else 1))
         print(f"{problems} random problems of {arms} arms, {horizon:,} rounds", flush=True)
-        surveys[arms, horizon] = stress.over(
-            stress.TwoStateSpace(arms=arms),
-            policies,
-            panel=panel_with(policies),
-            problems=problems,
-            runs=settings.runs,
-            horizon=horizon,
-            key=settings.key(),
-            folder=folder / f"{arms} arms, {horizon} rounds",
-        )
+        size = {"problems": problems, "runs": settings.runs, "horizon": horizon, "key": settings.key()}
+        space, panel = stress.TwoStateSpace(arms=arms), relabelled(stress.TwoStateSpace().panel(), policies)
+        place = folder / f"{arms} arms, {horizon} rounds"
+        surveys[arms, horizon] = stress.over(space, policies, panel=panel, folder=place, **size)
     return surveys
 
 
 def search(policies: dict[str, Policy], arms: int, settings: Settings, folder: Path) -> Worst:
     """Of each policy the worst problem, then all policies on all of these."""
     problems: dict[str, Found] = {}
-    asked = {"horizon": settings.horizon, "key": settings.key(), "runs": settings.judged}
+    size = {"horizon": settings.horizon, "key": settings.key(), "runs": settings.judged}
+    space, panel = stress.TwoStateSpace(arms=arms), relabelled(stress.TwoStateSpace().panel(), policies)
     for label, policy in policies.items():
         print(f"the worst problem of {label} with {arms} arms", flush=True)
-        worst = stress.worst(
-            policy,
-            stress.TwoStateSpace(arms=arms),
-            panel=panel_with(policies),
-            budget=settings.budget,
-            number=1,
-            folder=folder / f"worst of {label}, {arms} arms",
-            **asked,
-        )
+        place = folder / f"worst of {label}, {arms} arms"
+        worst = stress.worst(policy, space, panel=panel, budget=settings.budget, number=1, folder=place, **size)
         if not worst or worst[0].stopped:
             raise KeyboardInterrupt
         problems[label] = worst[0]
     name, found = f"all against all, {arms} arms", {label: each.arms for label, each in problems.items()}
-    case = {"scenarios": found, "policies": policies, "times": [settings.horizon], **asked}
+    case = {"scenarios": found, "policies": policies, "times": [settings.horizon], **size}
     result = jaxbandit.sweep({name: case}, folder / name)[name]
     means = np.array([metrics.regret(result, label)[:, 0, :, -1].mean(-1) for label in policies])
     columns = [(label, "") for label in problems]
