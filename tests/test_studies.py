@@ -7,7 +7,7 @@ import pytest
 
 import jaxbandit
 from experiments import front, policies, robustness
-from experiments.comparisons.study import Matrix, Study, draw_matrix, who_is_nearest, worst_table
+from experiments.comparisons.study import Matrix, draw_matrix, who_is_nearest, worst_table
 from experiments.published.scenarios import TWO_STATES, environment, starts
 from jaxbandit import KLUCB, UCB1, Result, atlas, stress
 from jaxbandit.command_line.experiment import check_cases
@@ -22,25 +22,6 @@ def test_what_is_planned_can_be_played(name):
     if name == "front":
         missing = set(planned["scenario 1"]["policies"]) - set(planned["scenario 3"]["policies"])
         assert missing == set(TWO_STATES)  # the others play three states, too
-
-
-def test_a_study_plans_a_case_for_each_name():
-    """With all starts of the arms; the policies may depend on the arms and the horizon."""
-    arms = {"one": environment("scenario 1"), "all": starts(atlas["best20"].make)}
-    study = Study(
-        "x",
-        lambda: arms,
-        lambda name, first, horizon: {name: (first, horizon)},
-        tabulate=lambda *_: {},
-        draw=lambda *_: (),
-        options=lambda name: {"plays": len(name)},
-    )
-    one, several = study.cases(Simulation(runs=3, horizon=51)).values()
-    assert one["scenarios"] == {"one": arms["one"]} and several["scenarios"] == arms["all"]
-    assert one["policies"] == {"one": (arms["one"], 51)}
-    assert several["policies"] == {"all": (arms["all"]["from state 0"], 51)}
-    for case in (one, several):
-        assert (case["runs"], case["horizon"], case["times"], case["plays"]) == (3, 51, [25, 51], 3)
 
 
 def test_starts_are_every_state_and_the_stationary_law():

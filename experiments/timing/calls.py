@@ -80,16 +80,16 @@ def in_fresh_process(name: str, case: tuple[str, int, int, bool]) -> Row:
 
 def seconds_by_kind() -> dict[str, float]:
     """Seconds that JAX spends tracing, lowering and compiling from now on, by its own reports."""
-    seconds, traces = dict.fromkeys(EVENTS.values(), 0.0), []
+    seconds: dict[str, float] = dict.fromkeys(EVENTS.values(), 0.0)
+    traces: dict[float, float] = {}  # seconds by when they began
 
     def add(event: str, spent: float, **about: Any) -> None:
         if kind := EVENTS.get(event):
-            if kind == "trace":  # which has those within it in its seconds
-                start = time.perf_counter() - spent
-                while traces and traces[-1][0] >= start:
-                    seconds[kind] -= traces.pop()[1]
-                traces.append((start, spent))
             seconds[kind] += spent
+            if kind == "trace":  # whose seconds have those of the traces within it
+                began = time.perf_counter() - spent
+                seconds[kind] -= sum(traces.pop(inner) for inner in list(traces) if inner >= began)
+                traces[began] = spent
 
     jax.monitoring.register_event_duration_secs_listener(add)
     return seconds
@@ -154,7 +154,7 @@ def calls(cases: int = CASES, repeats: int = REPEATS) -> Rows:
         call()
         yield f"simulate again, {name}", {"seconds": statistics.median(seconds_of(call) for _ in range(repeats))}
     swept = {
-        number: {"scenarios": arms, "policies": {"TV-KL-UCB": jaxbandit.TVKLUCB(exponent=number / cases)}, **size}
+        f"{number}": {"scenarios": arms, "policies": {"TV-KL-UCB": jaxbandit.TVKLUCB(exponent=number / cases)}, **size}
         for number in range(cases)
     }
     with tempfile.TemporaryDirectory() as folder:
