@@ -98,12 +98,13 @@ def rounds_per_second(asked: list[tuple[str, str, dict[str, Any]]], seconds: flo
 def timed(title: str, asked: Rows) -> list[Row]:
     """Time every row, and print it."""
     print(title)
-    rows: list[Row] = []
+    rows, above = [], ""
     for name, numbers in asked:
-        printed = {column: each for column, each in COLUMNS.items() if numbers.get(column) is not None}
-        if [*printed] != [column for column in COLUMNS if rows and rows[-1].get(column) is not None]:
-            print(f"{'':40s}" + "".join(f" {header:>9s}" for header, _ in printed.values()))
         rows.append({"name": name, **numbers})
+        printed = {column: each for column, each in COLUMNS.items() if numbers.get(column) is not None}
+        headers = f"{'':40s}" + "".join(f" {header:>9s}" for header, _ in printed.values())
+        if headers != above:  # once, and where a column is added
+            print(above := headers)
         cells = (f" {numbers[column]:>{max(9, len(header))}{form}}" for column, (header, form) in printed.items())
         print(f"{name:40s}" + "".join(cells), flush=True)
         for other, seconds in numbers.get("others", {}).items():
@@ -115,18 +116,18 @@ def measure(settings: Settings) -> list[Row]:
     """Time every row, print and write the table, compare if asked to."""
     if settings.runs < 1:
         raise ValueError(f"--runs: {settings.runs}; give at least 1")
-    asked = list(cases(settings))  # refuses before anything is timed
+    name = next((option for option in INSTEAD if getattr(settings, option)), "benchmark")
+    asked = list(cases(settings)) if name == "benchmark" else []  # refuses before anything is timed
     before = read(settings.check) if settings.check else {}
     about: Row = {"machine": describe()}
     print(about["machine"])
-    for name, (title, make) in INSTEAD.items():
-        if getattr(settings, name):
-            rows = timed(title, make())
-            break
+    if name == "benchmark":
+        scalar = about["scalar"] = scalar_rate()
+        title = f"beside a scalar loop (numba, {HALVINGS} halvings, all cores): {scalar:.3f} million rounds/s"
+        rows = timed(title, rounds_per_second(asked, settings.seconds, scalar))
     else:
-        name, about["scalar"] = "benchmark", scalar_rate()
-        title = f"beside a scalar loop (numba, {HALVINGS} halvings, all cores): {about['scalar']:.3f} million rounds/s"
-        rows = timed(title, rounds_per_second(asked, settings.seconds, about["scalar"]))
+        title, rows_of = INSTEAD[name]
+        rows = timed(title, rows_of())
     path = Path(settings.out or f"results/benchmark{'-quick' if settings.quick else ''}") / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     put(path, json.dumps(about | {"rows": rows}, indent=1))

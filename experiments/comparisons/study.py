@@ -1,4 +1,4 @@
-"""Studies of policies on arms: what a command plays, who loses how much where as one table of colours, and in words."""
+"""Studies of policies on arms: cases, final regret, a table of colours with the worst of each policy, and a summary."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The axes of the benchmark: of each value on an axis what is played there."""
+"""The axes of the benchmark, their values, and the case that each value plays."""
 
 from __future__ import annotations
 
