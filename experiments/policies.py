@@ -13,13 +13,7 @@ from __future__ import annotations
 import re
 
 import jaxbandit
-from experiments.comparisons.study import (
-    Matrix,
-    Results,
-    Study,
-    draw_matrix,
-    worst_table,
-)
+from experiments.comparisons.study import Matrix, Results, Study, draw_matrix, worst_table
 from jaxbandit import Environment, Family, Policy, atlas, families
 from jaxbandit.command_line.options import Simulation, main
 from jaxbandit.reports.pictures import Pictures
