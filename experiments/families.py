@@ -12,16 +12,17 @@ same command continues; runs may grow.
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jaxbandit
 from experiments.comparisons.growth import decades, draw_growth, growth_cells, growth_of, linear_runs, times, verdict
-from jaxbandit import Family, MarkovArms, Policy, Result, atlas, bounds
-from jaxbandit.command_line.experiment import begin_and_play, finish
+from experiments.comparisons.study import Results, Study
+from jaxbandit import Family, MarkovArms, Policy, atlas, bounds
 from jaxbandit.command_line.options import Simulation, main, simulation
 from jaxbandit.families import chain_family
 from jaxbandit.named_problems.entries import FAMILIES
-from jaxbandit.reports.tables import Row
+from jaxbandit.reports.pictures import Pictures
+from jaxbandit.reports.tables import Row, Tables
 
 Settings = simulation(runs=32, horizon=1_000_000)
 SHOWN = 3  # decades in the table
@@ -31,43 +32,31 @@ DELTA = 0.1  # Moulos's least share of rounds of a leader, half of the largest f
 class Problem(NamedTuple):
     """Arms of one family, and how many of them are played a round."""
 
-    name: str
-    plays: int
     arms: MarkovArms
     family: Family
+    plays: int
 
 
 @cache
 def problems() -> dict[str, Problem]:
     """Both families with one and two plays a round, by name."""
-    by_name = {}
-    for name, (generator, reward) in FAMILIES.items():
-        arms, family = atlas[name].arms, chain_family(generator, reward)
-        for plays in (1, 2):
-            by_name[f"{name}, M = {plays}"] = Problem(name, plays, arms, family)
-    return by_name
+    return {
+        f"{name}, M = {plays}": Problem(atlas[name].arms, chain_family(generator, reward), plays)
+        for name, (generator, reward) in FAMILIES.items()
+        for plays in (1, 2)
+    }
 
 
 def policies(problem: Problem) -> dict[str, Policy]:
     """By label; those that know the family first."""
-    by_label: dict[str, Policy] = {
-        "KLUCB, family": jaxbandit.KLUCB(family=problem.family),
-        "Moulos": jaxbandit.RoundRobinKLUCB(family=problem.family, exploration=3.0, delta=DELTA),
+    family = problem.family
+    one_play = {"IMED, family": jaxbandit.IMED(family=family), "IMEDMC": jaxbandit.IMEDMC()}
+    return {
+        "KLUCB, family": jaxbandit.KLUCB(family=family),
+        "Moulos": jaxbandit.RoundRobinKLUCB(family=family, exploration=3.0, delta=DELTA),
         "KLUCB": jaxbandit.KLUCB(),
         "TVKLUCB": jaxbandit.TVKLUCB(),
-    }
-    if problem.plays == 1:
-        by_label["IMED, family"] = jaxbandit.IMED(family=problem.family)
-        by_label["IMEDMC"] = jaxbandit.IMEDMC()
-    return by_label
-
-
-def cases(settings: Simulation) -> dict[str, Any]:
-    """A case for each problem."""
-    size = settings.size() | {"times": times(settings.horizon)}
-    return {
-        name: {"scenarios": {name: problem.arms}, "policies": policies(problem), "plays": problem.plays, **size}
-        for name, problem in problems().items()
+        **(one_play if problem.plays == 1 else {}),
     }
 
 
@@ -81,7 +70,7 @@ def limits(name: str) -> dict[str, float]:
     return constants
 
 
-def growth_table(results: dict[str, Result]) -> list[Row]:
+def growth_table(results: Results) -> list[Row]:
     """Of every policy in every problem: growth in the last decades, regret over log t, the bounds and the verdicts."""
     rows: list[Row] = []
     for name, result in results.items():
@@ -97,18 +86,30 @@ def growth_table(results: dict[str, Result]) -> list[Row]:
     return rows
 
 
-def run(settings: Simulation) -> dict[str, Result]:
-    """Play, print the table and write the folder."""
-    folder, results = begin_and_play("families", settings, cases(settings), grows=True)
+def tabulate(results: Results, settings: Simulation) -> Tables:
+    """Growth of regret."""
     result = next(iter(results.values()))
     size = f"{result.runs:,} runs to round {result.times[-1]:,}"
     title = f"Growth of pseudo-regret per log t, mean of {size} ± half of its 95 % interval"
-    figure = draw_growth(
-        results, {name: limits(name) for name in results}, list(policies(next(iter(problems().values()))))
-    )
-    finish(folder, {"growth": (title, growth_table(results))}, [("families", figure)])
-    return results
+    return {"growth": (title, growth_table(results))}
 
+
+def draw(results: Results, settings: Simulation) -> Pictures:
+    """Growth against time, a panel for each problem."""
+    order = list(policies(next(iter(problems().values()))))
+    yield "families", draw_growth(results, {name: limits(name) for name in results}, order)
+
+
+STUDY = Study(
+    "families",
+    lambda: {name: problem.arms for name, problem in problems().items()},
+    lambda name, *_: policies(problems()[name]),
+    tabulate,
+    draw,
+    times=times,
+    options=lambda name: {"plays": problems()[name].plays},
+)
+run = STUDY.run
 
 if __name__ == "__main__":
     main(run, Settings, "families", __doc__)

@@ -13,11 +13,8 @@ Ctrl-C keeps what is done, and the same command continues; runs may grow.
 from __future__ import annotations
 
 import re
-from typing import Any
 
-import numpy as np
-
-from experiments.comparisons.matrix import Matrix, draw
+from experiments.comparisons.study import Matrix, Results, Study, draw_matrix, worst_table
 from experiments.published.scenarios import (
     OF_A_CLASS,
     SAMPLE_MEAN,
@@ -28,11 +25,11 @@ from experiments.published.scenarios import (
     starts,
 )
 from experiments.published.scenarios import POLICIES as PAPER
-from jaxbandit import MarkovArms, Result
-from jaxbandit.command_line.experiment import begin_and_play, finish
+from jaxbandit import MarkovArms, Policy, Result
 from jaxbandit.command_line.options import Simulation, main
 from jaxbandit.reports.page import Report
-from jaxbandit.reports.tables import Row, Tables, final_table, write
+from jaxbandit.reports.pictures import Pictures
+from jaxbandit.reports.tables import Row, Tables, final_table
 
 INTRODUCTION = (
     "What a policy saves in some environments it may risk in others, and scenarios can mislead: in none of the paper's "
@@ -57,63 +54,22 @@ def environments() -> dict[str, dict[str, MarkovArms]]:
     return {name: starts(make) for name, make in SCENARIOS.items()} | beside_the_scenarios()
 
 
-def states(arms: dict[str, MarkovArms]) -> int:
-    """How many states arms have."""
-    return int(next(iter(arms.values())).reward.shape[1])
+def policies(name: str, arms: MarkovArms, horizon: int) -> dict[str, Policy]:
+    """Those that play arms with so many states."""
+    everybody = {label: policy for group in GROUPS.values() for label, policy in group.items()}
+    return playable(everybody, arms.reward.shape[1])
 
 
-def cases(settings: Simulation) -> dict[str, Any]:
-    """A case for each name, with all its starts."""
-    policies = {label: policy for group in GROUPS.values() for label, policy in group.items()}
-    times = sorted({max(1, settings.horizon // 2), settings.horizon})
-    return {
-        name: {"scenarios": arms, "policies": playable(policies, states(arms)), "times": times} | settings.size()
-        for name, arms in environments().items()
-    }
-
-
-def final_rows(results: dict[str, Result]) -> list[Row]:
-    """Final regret of every policy, name and start."""
-    return [
-        {"environment": name, "start": start, **row}
-        for name, result in results.items()
-        for number, start in enumerate(result.scenarios)
-        for row in final_table(result, number)
-    ]
-
-
-def matrix(rows: list[Row]) -> Matrix:
-    """Means and linear shares of `final_rows`, policies by environments; nan where a policy does not play."""
-    return Matrix.of({(str(row["policy"]), (str(row["environment"]), str(row["start"]))): row for row in rows})
-
-
-def name_table(rows: list[Row], name: str) -> list[Row]:
+def name_table(result: Result) -> list[Row]:
     """Policies by starts: mean, half of its 95 % interval, linear share."""
-    table: dict[str, Row] = {}
-    for row in rows:
-        if row["environment"] == name:
+    table: dict[str, Row] = {label: {"policy": label} for label in result.labels}
+    for number, start in enumerate(result.scenarios):
+        for row in final_table(result, number):
             mean, half = float(row["mean"]), (float(row["95% high"]) - float(row["95% low"])) / 2
-            digits = 1 if mean < 1000 else 0
-            cell = f"{mean:,.{digits}f} ± {half:,.{digits}f}" + f"  {row['linear share']:.1%}" * (
-                row["linear share"] > 0
-            )
-            table.setdefault(str(row["policy"]), {"policy": row["policy"]})[str(row["start"])] = cell
+            form = ",.1f" if mean < 1000 else ",.0f"
+            linear = f"  {row['linear share']:.1%}" if float(row["linear share"]) > 0 else ""
+            table[str(row["policy"])][start] = f"{mean:{form}} ± {half:{form}}{linear}"
     return list(table.values())
-
-
-def worst_table(seen: Matrix) -> list[Row]:
-    """Of each policy where it pays most, times the least regret there, and its largest linear share."""
-    rows: list[Row] = []
-    for number, policy in enumerate(seen.policies):
-        row: Row = {"policy": policy}
-        for title, part in parts(seen).items():
-            ratio, at = part.worst(number)
-            row[f"{title}: times the least"] = f"{ratio:,.1f} ({', '.join(part.environments[at])})"
-            risk = np.nanargmax(part.linear[number])
-            where = f" ({', '.join(part.environments[risk])})" * bool(part.linear[number, risk] > 0)
-            row["linear share " + title] = f"{part.linear[number, risk]:.1%}{where}"
-        rows.append(row)
-    return rows
 
 
 def parts(seen: Matrix) -> dict[str, Matrix]:
@@ -123,47 +79,31 @@ def parts(seen: Matrix) -> dict[str, Matrix]:
     return {"in the paper's scenarios": seen.only(list(SCENARIOS)), "beside them": seen.only(beside)}
 
 
-def in_words(seen: Matrix) -> list[str]:
-    """What follows from the numbers: who is nearest to the best in each part, and what it risks in the other."""
-
-    def pays(part: Matrix, policy: int) -> str:
-        ratio, at = part.worst(policy)
-        where = f"{', '.join(part.environments[at])}; {part.linear[policy, at]:.1%} of its runs linear"
-        return f"pays up to {ratio:,.1f} times the least mean regret ({where})"
-
-    sentences = []
-    for title, part in parts(seen).items():
-        words = [f"{title.capitalize()} {seen.policies[part.best]} is nearest to the best and {pays(part, part.best)}"]
-        words += [f"{name} it {pays(other, part.best)}" for name, other in parts(seen).items() if name != title]
-        sentences.append("; ".join(words) + ".")
-    together = f"In all environments together {seen.policies[seen.best]} is nearest to the best and "
-    return [*sentences, f"{together}{pays(seen, seen.best)}."]
-
-
-def tabulate(rows: list[Row], settings: Simulation) -> Tables:
+def tabulate(results: Results, settings: Simulation) -> Tables:
     """The worst of each policy, then a table for each name."""
-    seen = matrix(rows)
-    tables: Tables = {}
-    tables["worst"] = ("What each policy risks: its mean regret over the least of all policies", worst_table(seen))
-    for name in dict.fromkeys(name for name, _ in seen.environments):
+    worst = worst_table(parts(Matrix.of(results)))
+    tables: Tables = {"worst": ("What each policy risks: its mean regret over the least of all policies", worst)}
+    for name, result in results.items():
         title = f"{name}: final pseudo-regret after {settings.horizon:,} rounds, mean ± half of its 95 % interval"
-        tables[re.sub(r"\W+", "_", name).strip("_")] = (title + ", linear share", name_table(rows, name))
+        tables[re.sub(r"\W+", "_", name).strip("_")] = (title + ", linear share", name_table(result))
     return tables
 
 
-def run(settings: Simulation) -> list[Row]:
-    """Play, print the tables and write the folder."""
-    folder, results = begin_and_play("front", settings, cases(settings), grows=True)
-    rows = final_rows(results)
-    seen, tables = matrix(rows), tabulate(rows, settings)
-    write(rows, folder / "final.csv")
-    figure = draw(parts(seen), {name: len(policies) for name, policies in GROUPS.items()})
+def draw(results: Results, settings: Simulation) -> Pictures:
+    """Both parts as tables of colours."""
+    sizes = {name: len(group) for name, group in GROUPS.items()}
+    yield "front", draw_matrix(parts(Matrix.of(results)), sizes)
+
+
+def report(settings: Simulation) -> Report:
+    """What stands on the page above the tables and below the picture."""
     size = f"{settings.runs:,} runs of {settings.horizon:,} rounds, seed {settings.seed}"
     captions = {"front": ("Regret by policy and environment", CAPTION)}
-    report = Report("Which policy pays where", f"{INTRODUCTION} Here: {size}.", captions)
-    finish(folder, tables, [("front", figure)], "\n".join(in_words(seen)), report=report)
-    return rows
+    return Report("Which policy pays where", f"{INTRODUCTION} Here: {size}.", captions)
 
+
+STUDY = Study("front", environments, policies, tabulate, draw, parts=parts, report=report)
+run = STUDY.run
 
 if __name__ == "__main__":
     main(run, Simulation, "front", __doc__)

@@ -11,16 +11,13 @@ the same command continues; runs may grow.
 from __future__ import annotations
 
 import re
-from typing import Any
-
-import numpy as np
 
 import jaxbandit
-from experiments.comparisons.matrix import Matrix, draw
-from jaxbandit import Environment, Family, Policy, Result, atlas, families
-from jaxbandit.command_line.experiment import begin_and_play, finish
+from experiments.comparisons.study import Matrix, Results, Study, draw_matrix, worst_table
+from jaxbandit import Environment, Family, Policy, atlas, families
 from jaxbandit.command_line.options import Simulation, main
-from jaxbandit.reports.tables import Row, Tables, final_table
+from jaxbandit.reports.pictures import Pictures
+from jaxbandit.reports.tables import Tables, final_table
 
 CHAINS = "scenario 1"
 FAMILIES: dict[str, Family] = {
@@ -90,69 +87,37 @@ def groups(name: str, horizon: int) -> dict[str, dict[str, Policy]]:
     return on_means(family, horizon) | (on_states() if family is None else {})
 
 
-def cases(settings: Simulation) -> dict[str, Any]:
-    """A case for each problem."""
-    times = sorted({max(1, settings.horizon // 2), settings.horizon})
-    planned = {}
-    for name, arms in problems().items():
-        kinds = groups(name, settings.horizon).values()
-        policies = {label: policy for kind in kinds for label, policy in kind.items()}
-        planned[name] = {"scenarios": {name: arms}, "policies": policies, "times": times, **settings.size()}
-    return planned
+def policies(name: str, arms: Environment, horizon: int) -> dict[str, Policy]:
+    """The policies that play a problem."""
+    return {label: policy for kind in groups(name, horizon).values() for label, policy in kind.items()}
 
 
-def matrix(finals: dict[str, list[Row]]) -> Matrix:
-    """Means and linear shares, policies by problems; nan where a policy does not play."""
-    return Matrix.of({(str(row["policy"]), (name, "")): row for name, rows in finals.items() for row in rows})
+def parts(seen: Matrix) -> dict[str, Matrix]:
+    """Problems with independent rewards, and with chains."""
+    independent = [name for name, _ in seen.environments if name != CHAINS]
+    return {"on independent rewards": seen.only(independent), "on chains": seen.only([CHAINS])}
 
 
-def summary(seen: Matrix) -> list[Row]:
-    """Of each policy its mean regret over the least of all policies, at worst among independent rewards and in all."""
-    independent = seen.only([name for name, _ in seen.environments if name != CHAINS])
-    rows: list[Row] = []
-    for number, policy in enumerate(seen.policies):
-        row: Row = {"policy": policy}
-        for title, part in {"independent rewards": independent, "all problems": seen}.items():
-            ratio, at = part.worst(number)
-            row[title] = f"{ratio:,.1f} ({part.environments[at][0]})"
-        rows.append(row | {"largest linear share": f"{np.nanmax(seen.linear[number]):.1%}"})
-    return rows
-
-
-def in_words(seen: Matrix) -> str:
-    """Who is nearest to the best, and by how much."""
-    everywhere = np.flatnonzero(~np.isnan(seen.ratio).any(1))
-    sentences = []
-    for title, policies in (("Of the policies that play all problems", everywhere), ("Of all", range(len(seen.mean)))):
-        best = min(policies, key=lambda policy: seen.worst(policy)[0])
-        ratio, at = seen.worst(best)
-        where = seen.environments[at][0]
-        sentences.append(
-            f"{title}, {seen.policies[best]} is nearest to the least regret: at worst {ratio:,.1f} times ({where})."
-        )
-    return "\n".join(sentences)
-
-
-def tabulate(finals: dict[str, list[Row]], settings: Simulation) -> Tables:
+def tabulate(results: Results, settings: Simulation) -> Tables:
     """Of each problem a table, then the worst of each policy."""
+    seen = Matrix.of(results)
     tables: Tables = {
-        re.sub(r"\W+", "_", name): (f"{name}: final pseudo-regret after {settings.horizon:,} rounds", rows)
-        for name, rows in finals.items()
+        re.sub(r"\W+", "_", name): (f"{name}: final pseudo-regret after {settings.horizon:,} rounds", final_table(each))
+        for name, each in results.items()
     }
-    tables["worst"] = ("Mean regret over the least of all policies, at worst", summary(matrix(finals)))
-    return tables
+    worst = worst_table({"independent rewards": parts(seen)["on independent rewards"], "all problems": seen})
+    return tables | {"worst": ("Mean regret over the least of all policies, at worst", worst)}
 
 
-def run(settings: Simulation) -> dict[str, Result]:
-    """Play, print the tables and write the folder."""
-    folder, results = begin_and_play("policies", settings, cases(settings), grows=True)
-    finals = {name: final_table(result) for name, result in results.items()}
-    seen = matrix(finals)
+def draw(results: Results, settings: Simulation) -> Pictures:
+    """All problems as one table of colours."""
     title = f"mean final regret of {settings.runs:,} runs of {settings.horizon:,} rounds"
-    figure = draw({title: seen}, {kind: len(each) for kind, each in groups(CHAINS, settings.horizon).items()})
-    finish(folder, tabulate(finals, settings), [("policies", figure)], in_words(seen))
-    return results
+    sizes = {kind: len(each) for kind, each in groups(CHAINS, settings.horizon).items()}
+    yield "policies", draw_matrix({title: Matrix.of(results)}, sizes)
 
+
+STUDY = Study("policies", problems, policies, tabulate, draw, parts=parts)
+run = STUDY.run
 
 if __name__ == "__main__":
     main(run, Simulation, "policies", __doc__)

@@ -20,8 +20,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
 import jaxbandit
-from experiments.comparisons.matrix import Matrix
-from experiments.comparisons.matrix import draw as draw_matrix
+from experiments.comparisons.study import Matrix, draw_matrix
 from experiments.comparisons.two_states import playing_two_states
 from jaxbandit import Policy, metrics, stress
 from jaxbandit.command_line.experiment import begin, finish
@@ -53,7 +52,7 @@ class Worst(NamedTuple):
     """The worst problems of all policies with so many arms, and all policies on each of them."""
 
     problems: dict[str, Found]  # by policy
-    regret: dict[str, dict[str, float]]  # policy, then whose worst problem
+    against: Matrix  # whose environments are the problems, by policy
 
 
 Surveys = dict[tuple[int, int], Survey]  # by arms and horizon
@@ -62,53 +61,34 @@ Surveys = dict[tuple[int, int], Survey]  # by arms and horizon
 def survey(policies: dict[str, Policy], settings: Settings, folder: Path) -> Surveys:
     """Every policy in every space."""
     surveys = {}
-    for arms in ARMS:
-        for horizon in (each for each in HORIZONS if each <= settings.most):
-            problems = max(2, settings.problems // (4 if horizon > 10_000 else 1))
-            print(f"{problems} random problems of {arms} arms, {horizon:,} rounds", flush=True)
-            surveys[arms, horizon] = stress.over(
-                stress.TwoStateSpace(arms=arms),
-                policies,
-                panel=relabelled(stress.TwoStateSpace().panel(), policies),
-                problems=problems,
-                runs=settings.runs,
-                horizon=horizon,
-                key=settings.key(),
-                folder=folder / f"{arms} arms, {horizon} rounds",
-            )
+    for arms, horizon in ((arms, each) for arms in ARMS for each in HORIZONS if each <= settings.most):
+        problems = max(2, settings.problems // (4 if horizon > 10_000 else 1))
+        print(f"{problems} random problems of {arms} arms, {horizon:,} rounds", flush=True)
+        size = {"problems": problems, "runs": settings.runs, "horizon": horizon, "key": settings.key()}
+        space, panel = stress.TwoStateSpace(arms=arms), relabelled(stress.TwoStateSpace().panel(), policies)
+        place = folder / f"{arms} arms, {horizon} rounds"
+        surveys[arms, horizon] = stress.over(space, policies, panel=panel, folder=place, **size)
     return surveys
 
 
 def search(policies: dict[str, Policy], arms: int, settings: Settings, folder: Path) -> Worst:
     """Of each policy the worst problem, then all policies on all of these."""
     problems: dict[str, Found] = {}
-    asked = {"horizon": settings.horizon, "key": settings.key()}
+    size = {"horizon": settings.horizon, "key": settings.key(), "runs": settings.judged}
+    space, panel = stress.TwoStateSpace(arms=arms), relabelled(stress.TwoStateSpace().panel(), policies)
     for label, policy in policies.items():
         print(f"the worst problem of {label} with {arms} arms", flush=True)
-        worst = stress.worst(
-            policy,
-            stress.TwoStateSpace(arms=arms),
-            panel=relabelled(stress.TwoStateSpace().panel(), policies),
-            budget=settings.budget,
-            number=1,
-            runs=settings.judged,
-            folder=folder / f"worst of {label}, {arms} arms",
-            **asked,
-        )
+        place = folder / f"worst of {label}, {arms} arms"
+        worst = stress.worst(policy, space, panel=panel, budget=settings.budget, number=1, folder=place, **size)
         if not worst or worst[0].stopped:
             raise KeyboardInterrupt
         problems[label] = worst[0]
-    case = {
-        "scenarios": {label: each.arms for label, each in problems.items()},
-        "policies": policies,
-        "times": [settings.horizon],
-    }
-    name = f"all against all, {arms} arms"
-    result = jaxbandit.sweep({name: case | asked | {"runs": settings.judged}}, folder / name)[name]
-    finals = {label: metrics.regret(result, label)[:, 0, :, -1].mean(-1) for label in policies}
-    return Worst(
-        problems, {label: dict(zip(problems, map(float, each), strict=True)) for label, each in finals.items()}
-    )
+    name, found = f"all against all, {arms} arms", {label: each.arms for label, each in problems.items()}
+    case = {"scenarios": found, "policies": policies, "times": [settings.horizon], **size}
+    result = jaxbandit.sweep({name: case}, folder / name)[name]
+    means = np.array([metrics.regret(result, label)[:, 0, :, -1].mean(-1) for label in policies])
+    columns = [(label, "") for label in problems]
+    return Worst(problems, Matrix(list(policies), columns, np.maximum(means, 1e-9), np.zeros_like(means)))
 
 
 def mean_rows(surveys: Surveys) -> list[Row]:
@@ -140,7 +120,10 @@ def tabulate(surveys: Surveys, worst: dict[int, Worst], settings: Settings) -> T
     for arms, each in worst.items():
         size = f"K = {arms}, {settings.horizon:,} rounds"
         tables[f"worst_{arms}"] = (f"The worst problem found of each policy, {size}", worst_rows(each))
-        rows = [{"policy": label, **row} for label, row in each.regret.items()]
+        rows: list[Row] = [
+            {"policy": label, **dict(zip(each.problems, row.tolist()))}
+            for label, row in zip(each.against.policies, each.against.mean)
+        ]
         tables[f"against_{arms}"] = f"Mean regret on the worst problem of each policy, {size}", rows
     return tables
 
@@ -176,37 +159,17 @@ def draw_trade_off(surveys: Surveys, worst: dict[int, Worst], settings: Settings
         for place, label in zip(np.linspace(0.02, 0.98, len(order)), order, strict=True):
             colour = COLOURS[2] if label in space.panel else COLOURS[0]
             ax.plot(*points[label], "o", color=colour)
-            ax.annotate(
-                label,
-                points[label],
-                xytext=(1.04, place),
-                textcoords="axes fraction",
-                va="center",
-                color=colour,
-                arrowprops={"arrowstyle": "-", "color": colour, "alpha": 0.35, "linewidth": 0.8},
-            )
+            line = {"arrowstyle": "-", "color": colour, "alpha": 0.35, "linewidth": 0.8}
+            beside = {"xytext": (1.04, place), "textcoords": "axes fraction", "va": "center"}
+            ax.annotate(label, points[label], color=colour, arrowprops=line, **beside)
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             axis.set_major_formatter("{x:g}")
             axis.set_minor_locator(NullLocator())
-        frameless(
-            ax,
-            f"{arms} arms, {settings.horizon:,} rounds; unit {unit:,.0f}",
-            xlabel="mean regret over the space",
-            ylabel="avoidable regret on the worst problem found",
-        )
+        words = {"xlabel": "mean regret over the space", "ylabel": "avoidable regret on the worst problem found"}
+        frameless(ax, f"{arms} arms, {settings.horizon:,} rounds; unit {unit:,.0f}", **words)
     figure.suptitle("In units of the least mean regret that a policy of the panel (red) has over the space")
     return figure
-
-
-def draw_against(worst: dict[int, Worst], settings: Settings) -> Figure:
-    """All against all as tables of colours."""
-    parts = {}
-    for arms, each in worst.items():
-        means = np.array([[max(value, 1e-9) for value in row.values()] for row in each.regret.values()])
-        columns = [(label, "") for label in each.problems]
-        parts[f"{arms} arms: whose worst problem"] = Matrix(list(each.regret), columns, means, np.zeros_like(means))
-    return draw_matrix(parts, {"all": len(next(iter(parts.values())).policies)})
 
 
 def run(settings: Settings) -> tuple[Surveys, dict[int, Worst]]:
@@ -216,7 +179,9 @@ def run(settings: Settings) -> tuple[Surveys, dict[int, Worst]]:
     folder, policies = begin("robustness", settings, {}), playing_two_states()
     surveys = survey(policies, settings, folder / "counts")
     worst = {arms: search(policies, arms, settings, folder / "counts") for arms in ARMS}
-    pictures = [("robustness", draw_trade_off(surveys, worst, settings)), ("against", draw_against(worst, settings))]
+    parts = {f"{arms} arms: whose worst problem": each.against for arms, each in worst.items()}
+    all_against_all = draw_matrix(parts, {"all": len(policies)})
+    pictures = [("robustness", draw_trade_off(surveys, worst, settings)), ("against", all_against_all)]
     finish(folder, tabulate(surveys, worst, settings), pictures, in_words(surveys, worst, settings))
     return surveys, worst
 

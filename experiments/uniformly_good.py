@@ -11,31 +11,29 @@ often the paper's constant is below a lower bound, among random pairs of arms. D
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import numpy as np
 
 import jaxbandit
 from experiments.comparisons.growth import decades, slope, times
+from experiments.comparisons.study import Results, Study
 from experiments.published.scenarios import INDEPENDENT
-from jaxbandit import MarkovArms, Result, atlas, bounds, metrics, plotting
-from jaxbandit.command_line.experiment import begin_and_play, finish
+from jaxbandit import MarkovArms, atlas, bounds, metrics, plotting
 from jaxbandit.command_line.options import Simulation, main, option
 from jaxbandit.reports.pictures import Pictures, legend_below, panels
 from jaxbandit.reports.tables import Row, Tables, in_short
 
 LAST = 2  # decades over which the slope is taken
-BY_STATE = {
-    "KL-UCB-MC, by state": jaxbandit.KLUCBMC(samples="state"),
-    "TV-KL-UCB, by state": jaxbandit.TVKLUCB(samples="state"),
-}
 POLICIES = {
     "KL-UCB-SM": jaxbandit.KLUCB(),
     "KL-UCB-MC": jaxbandit.KLUCBMC(),
     "TV-KL-UCB": jaxbandit.TVKLUCB(),
-    **BY_STATE,
+    "KL-UCB-MC, by state": jaxbandit.KLUCBMC(samples="state"),
+    "TV-KL-UCB, by state": jaxbandit.TVKLUCB(samples="state"),
     "IMED-MC": jaxbandit.IMEDMC(),
 }
+# of the policies that the proof is about: by whose plays they divide the level
+PROVED = {"KL-UCB-MC": "arm", "TV-KL-UCB": "arm", "KL-UCB-MC, by state": "state", "TV-KL-UCB, by state": "state"}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,23 +55,12 @@ def environments() -> dict[str, MarkovArms]:
     }
 
 
-def cases(settings: Settings) -> dict[str, Any]:
-    """A case for each environment."""
-    size = settings.size() | {"times": times(settings.horizon)}
-    return {name: {"scenarios": {name: arms}, "policies": POLICIES, **size} for name, arms in environments().items()}
-
-
-def proved(arms: MarkovArms, label: str) -> str:
-    """The proved exponent of a policy; "" for the policies that the proof is not about."""
-    if label not in BY_STATE and label not in ("KL-UCB-MC", "TV-KL-UCB"):
-        return ""
-    return f"{bounds.regret_exponent(arms, 'state' if label in BY_STATE else 'arm'):.2f}"
-
-
-def growth_table(results: dict[str, Result]) -> list[Row]:
+def growth_table(results: Results) -> list[Row]:
     """Mean regret at the ends of decades, its exponent in the last of them, and the proved one."""
     rows: list[Row] = []
     for name, result in results.items():
+        arms = environments()[name]
+        powers = {samples: f"{bounds.regret_exponent(arms, samples):.2f}" for samples in ("arm", "state")}
         ends = [end for end in decades(int(result.times[-1])) if end >= 1000] or [int(result.times[-1])]
         at = np.searchsorted(result.times, ends)
         for label in result.labels:
@@ -83,7 +70,7 @@ def growth_table(results: dict[str, Result]) -> list[Row]:
             grown = slope(np.log(ends[last]), list(regret[last])) if len(ends) > 1 else "-"
             linear = f"{float(metrics.linear_share(result, label)[0, 0]):.1%}"
             row: Row = {"arms": name, "policy": label, **cells, "exponent": grown, "linear runs": linear}
-            rows.append(row | {"proved exponent": proved(environments()[name], label)})
+            rows.append(row | {"proved exponent": powers.get(PROVED.get(label, ""), "")})
     return rows
 
 
@@ -100,19 +87,15 @@ def pairs_table(seed: int, pairs: int) -> list[Row]:
             below += bool(bounds.upper_asymptotic(arms, "KL-UCB-MC").total < lower.total)
             whole += bounds.regret_exponent(arms) == 1
             powers.append(bounds.regret_exponent(arms, "state"))
-        rows.append(
-            {
-                "pairs": f"{pairs:,} {kind}, uniform",
-                "KL-UCB-MC's constant below the lower bound": f"{below / pairs:.1%}",
-                "by arm: exponent 1": f"{whole / pairs:.1%}",
-                "by state: exponent positive": f"{np.mean(np.array(powers) > 0):.1%}",
-                "by state: median exponent": f"{np.median(powers):.2f}",
-            }
-        )
+        row: Row = {"pairs": f"{pairs:,} {kind}, uniform"}
+        row |= {"KL-UCB-MC's constant below the lower bound": f"{below / pairs:.1%}"}
+        row |= {"by arm: exponent 1": f"{whole / pairs:.1%}"}
+        row |= {"by state: exponent positive": f"{np.mean(np.array(powers) > 0):.1%}"}
+        rows.append(row | {"by state: median exponent": f"{np.median(powers):.2f}"})
     return rows
 
 
-def tabulate(results: dict[str, Result], settings: Settings) -> Tables:
+def tabulate(results: Results, settings: Settings) -> Tables:
     """Growth of regret, and random pairs of arms."""
     runs = next(iter(results.values())).runs
     return {
@@ -121,7 +104,7 @@ def tabulate(results: dict[str, Result], settings: Settings) -> Tables:
     }
 
 
-def draw(results: dict[str, Result]) -> Pictures:
+def draw(results: Results, settings: Settings) -> Pictures:
     """Mean regret against time, both logarithmic, a panel for each environment."""
     figure, axes = panels(1, len(results), (4.6 * len(results), 4.8))
     for ax, (name, result) in zip(axes, results.items(), strict=True):
@@ -131,13 +114,14 @@ def draw(results: dict[str, Result]) -> Pictures:
     yield "uniformly_good", figure
 
 
-def run(settings: Settings) -> dict[str, Result]:
+STUDY = Study("uniformly_good", environments, lambda *_: POLICIES, tabulate, draw, times=times)
+
+
+def run(settings: Settings) -> Results:
     """Play every environment, print the tables and write the folder."""
     if settings.pairs < 1:
         raise ValueError(f"pairs: {settings.pairs}; at least 1 is needed")
-    folder, results = begin_and_play("uniformly_good", settings, cases(settings), grows=True)
-    finish(folder, tabulate(results, settings), draw(results))
-    return results
+    return STUDY.run(settings)
 
 
 if __name__ == "__main__":

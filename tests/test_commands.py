@@ -24,7 +24,6 @@ WHOLE = """
 scenario1: table paired claims; regret regret_kl distribution plays
 scenario3: table paired claims; regret regret_kl distribution plays
 concentration: concentration tests confidence_sums; concentration tests
-lower_bound: growth; lower_bound
 optimality: growth; optimality
 uniformly_good: growth pairs; uniformly_good
 families: growth; families
@@ -33,7 +32,6 @@ restless: table best overtaking; restless
 hidden: verdicts regret final; hidden
 bayes: Bernoulli_uniform chains_sticky; bayes
 known_chains: missed again; known_chains
-mixed: table growth bounds claims phases; regret_scenario_1 phases
 policies: easy_Bernoulli hard_Bernoulli Gaussian Poisson exponential scenario_1 worst; policies
 changing: growth thesis changes chains; growth thesis changes chains
 adversary: table; price
@@ -48,7 +46,7 @@ WHOLE = WHOLE.replace("FINALS", " ".join([f"final_scenario_{n}" for n in "1234"]
 WHOLE = WHOLE.replace("FIGURES", " ".join(f"figure_{n}" for n in "1a 1b 1c 1d 1e 2a 2b 2c 2d".split()))
 WHOLE = {name: files.split("; ") for name, _, files in (line.partition(": ") for line in WHOLE.strip().splitlines())}
 # in these, more runs go on
-GROWS = "optimality uniformly_good families front restless hidden known_chains policies paper mixed".split()
+GROWS = "optimality uniformly_good families front restless hidden known_chains policies paper".split()
 REPORT = "front paper".split()
 SETTINGS = {
     "uniformly_good": {"runs": 3, "horizon": 200, "pairs": 3},
@@ -68,7 +66,6 @@ def only(module, name, *labels):
 REPLACED = {  # for speed
     "bayes.PRIORS": only("bayes", "PRIORS", "Bernoulli, uniform", "chains, sticky"),
     "bayes.playing_two_states": lambda: FEW,
-    "lower_bound.POLICIES": SMALL | {"UCB-SM": UCB1()},
     "optimality.PLAYED": SMALL,
     "uniformly_good.POLICIES": SMALL,
     "families.policies": lambda problem: SMALL,
@@ -82,8 +79,6 @@ REPLACED = {  # for speed
     "known_chains.SCENARIOS": TWO,
     "policies.on_means": lambda family, horizon: {"kind": {"UCB1": UCB1()}},
     "policies.on_states": lambda: {"other": {"KLUCB": KLUCB()}},
-    "mixed.OURS": {},
-    "mixed.THEOREM": only("published.scenarios", "THEOREM", "scenario 1"),
     "changing.BUDGETS": (1.0, 3.0),
     "changing.MANY_CHANGES": (1, 3),
     "adversary.policies": lambda horizon: FEW,

@@ -3,10 +3,8 @@
 import ast
 import dataclasses
 import json
-import os
 import re
 import runpy
-import signal
 import subprocess
 import sys
 import time
@@ -21,46 +19,26 @@ import jaxbandit
 from experiments import benchmark, own_policy
 from experiments.published import scenarios
 from experiments.published.comparison import Settings, compare_policies
-from experiments.timing import calls, first, fits, scalar_loop, share
-from jaxbandit import RescorlaWagner, Result, choices, metrics
+from experiments.timing import axes, calls, scalar_loop
+from jaxbandit import RescorlaWagner, choices, metrics
 from jaxbandit.command_line.experiment import begin
-from jaxbandit.command_line.options import from_command_line
+from jaxbandit.command_line.options import from_command_line, main
 from jaxbandit.reports import pictures
 from jaxbandit.reports.tables import show
 
 ROOT = Path(__file__).parent.parent
-TINY = {"runs": 8, "horizon": 200}
 
 
-def shell(*arguments: str, **options):
-    command = [sys.executable, "-m", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300, check=False, **options)
-
-
-# a room may import the rooms named behind it, and no command
-ROOMS: dict[str, set[str]] = {
-    "comparisons": set(),
-    "published": {"comparisons"},
-    "theory": set(),
-    "other_packages": set(),
-    "timing": {"published"},
-    "change": {"comparisons"},
-    "processes": {"comparisons"},
-    "budgets": set(),
-    "stopping": set(),
-}
-
-
-def test_rooms_import_one_way():
+def test_no_package_of_experiments_imports_a_command():
+    packages = {path.parent.name for path in (ROOT / "experiments").glob("*/*.py")}
     for path in (ROOT / "experiments").glob("*/*.py"):
         nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
         names = [f"{node.module}.{alias.name}".split(".") for node in nodes for alias in node.names]
-        room = path.parent.name
-        assert {name[1] for name in names if name[0] == "experiments"} <= ROOMS[room] | {room}, path
+        assert {name[1] for name in names if name[0] == "experiments"} <= packages, path
 
 
 def test_a_folder_holds_one_experiment_with_one_set_of_settings(tmp_path):
-    settings = Settings(**TINY, out=str(tmp_path / "a"))
+    settings = Settings(runs=8, horizon=200, out=str(tmp_path / "a"))
     assert begin("scenario1", settings, {}) == begin("scenario1", settings, {}) == tmp_path / "a"
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "thesis.tex").touch()
@@ -75,42 +53,30 @@ def test_a_folder_holds_one_experiment_with_one_set_of_settings(tmp_path):
             begin(name, dataclasses.replace(settings, **changed), {})
 
 
+def test_bad_settings_are_refused_in_one_line(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("jaxbandit.command_line.options.use_all_cores", lambda: None)  # JAX runs here already
+    asked = ["--initial-state", "7", "--out", str(tmp_path / "x")]
+    with pytest.raises(SystemExit) as end:
+        main(lambda settings: compare_policies("scenario 1", settings), Settings, "scenario1", "", asked)
+    assert end.value.code == 2 and not (tmp_path / "x").exists()
+    assert re.fullmatch("scenario1: .*initial_state: 7 is out of range.*\n", capsys.readouterr().err)
+
+
 @pytest.mark.slow
-def test_bad_settings_are_refused_in_one_line(tmp_path):
-    done = shell("experiments.scenario1", "--initial-state", "7", "--out", str(tmp_path / "x"))
-    assert done.returncode == 2 and "initial_state: 7 is out of range" in done.stderr
-    assert "Traceback" not in done.stderr and not (tmp_path / "x").exists()
-
-
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_stopped_then_the_same_command_continues(tmp_path, how):
-    arguments = ["experiments.scenario1", "--runs", "50", "--horizon", "500000", "--out", str(tmp_path / "s")]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-    process = subprocess.Popen([sys.executable, "-m", *arguments], cwd=ROOT, text=True, **pipes)
+def test_a_command_that_was_killed_continues(tmp_path, capsys):
+    """The process is killed while it compiles; that no round is lost, and Ctrl-C, are tested with sweeps."""
+    command = [sys.executable, "-m", "experiments.scenario1", "--runs=20", "--horizon=5000", f"--out={tmp_path}"]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 60
-    while not (tmp_path / "s" / "counts" / "manifest.json").exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    time.sleep(1)  # compiling or playing, which takes some seconds
-    os.kill(process.pid, how)
-    out, _ = process.communicate(timeout=120)
-    assert not (tmp_path / "s" / "result.npz").exists()
-    if how == signal.SIGINT:
-        assert process.returncode == 130 and "the same command continues" in out
-        assert all(Result.load(piece).rounds < 500_000 for piece in (tmp_path / "s").rglob("runs-*.npz"))
-    done = shell(*arguments)
-    assert done.returncode == 0 and "continuing" in done.stdout
-    assert ("was killed; taken over" in done.stderr) == (how == signal.SIGKILL)
-    whole = compare_policies("scenario 1", Settings(runs=50, horizon=500_000, out=str(tmp_path / "w")))
-    continued = Result.load(tmp_path / "s" / "result.npz")
-    for label in whole.labels:
-        np.testing.assert_array_equal(continued.visits[label], whole.visits[label])
-
-
-def test_help_explains_every_option(capsys):
-    with pytest.raises(SystemExit):
-        from_command_line(Settings, "x", "Heavy tails.", ["--help"])
-    said = " ".join(capsys.readouterr().out.split())
-    assert all(words in said for words in ("--runs", "--initial-state", "(default: 100000)", "Heavy tails."))
+    while not (tmp_path / "counts" / "manifest.json").exists() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.kill()
+    process.wait(timeout=60)
+    assert not (tmp_path / "result.npz").exists()
+    compare_policies("scenario 1", Settings(runs=20, horizon=5000, out=str(tmp_path)))
+    said = capsys.readouterr()
+    assert "continuing" in said.out and "was killed; taken over" in said.err
+    assert (tmp_path / "result.npz").exists()
 
 
 def test_the_commands_are_listed(monkeypatch, capsys):
@@ -127,14 +93,10 @@ def test_the_commands_are_listed(monkeypatch, capsys):
 
 def test_every_command_has_a_command_line(monkeypatch, capsys):
     """All take `--version` and `--out`, and those that play `--quick`; its numbers are among the options."""
-    asked = {}
-    for path in (ROOT / "experiments").glob("*.py"):
-        if said := re.search(
-            r"^    main\(.*, (\w+), \"(\w+)\", .*(?:__doc__|about).*\)$", path.read_text(), re.MULTILINE
-        ):
-            asked[said[2]] = getattr(import_module(f"experiments.{path.stem}"), said[1])
-            assert said[2] == path.stem
-    assert len(asked) == 36
+    said = re.compile(r"^    main\(.*, (\w+), \"(\w+)\", .*(?:__doc__|about).*\)$", re.MULTILINE)
+    asked = {path.stem: said.search(path.read_text()) for path in (ROOT / "experiments").glob("[a-z]*.py")}
+    asked = {name: getattr(import_module(f"experiments.{name}"), found[1]) for name, found in asked.items() if found}
+    assert {"benchmark", "policies", "paper"} <= set(asked)
     for name, settings in asked.items():
         fields = {field.name: field for field in dataclasses.fields(settings)}
         assert "out" in fields or name == "own_policy"
@@ -142,17 +104,16 @@ def test_every_command_has_a_command_line(monkeypatch, capsys):
         if "quick" in fields:
             needed = {field: () for field, item in fields.items() if item.default is dataclasses.MISSING}
             assert settings.QUICK.items() <= dataclasses.asdict(settings(**needed, quick=True)).items()
-            numbers = {"runs": 7} if "runs" in fields else {}
-            if numbers:
+            if "runs" in fields:
                 with pytest.raises(ValueError, match="^--quick: "):
-                    settings(**needed, **numbers, quick=True)
-        with pytest.raises(SystemExit) as end:
-            from_command_line(settings, name, "", ["--version"])
-        assert end.value.code == 0 and capsys.readouterr().out == f"jaxbandit {jaxbandit.__version__}\n"
+                    settings(**needed, runs=7, quick=True)
+    with pytest.raises(SystemExit) as end:
+        from_command_line(Settings, "x", "", ["--version"])
+    assert end.value.code == 0 and capsys.readouterr().out == f"jaxbandit {jaxbandit.__version__}\n"
 
 
-def test_numbers_and_states_on_the_command_line(capsys):
-    """A whole number as one writes it, and the option that is wrong."""
+def test_the_command_line(capsys):
+    """Whole numbers as one writes them, a state, what is wrong with an option, and `--help` of all."""
     for text, number in (("1e4", 10_000), ("10_000", 10_000), ("2.5e3", 2500)):
         assert from_command_line(Settings, "x", "", ["--horizon", text]).horizon == number
     settings = from_command_line(Settings, "x", "", ["--runs", "7", "--initial-state", "stationary", "--shuffle"])
@@ -162,6 +123,10 @@ def test_numbers_and_states_on_the_command_line(capsys):
         with pytest.raises(SystemExit):
             from_command_line(Settings, "x", "", [option, text])
         assert f"argument {option}: '{text}' is not a" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        from_command_line(Settings, "x", "Heavy tails.", ["--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert all(words in said for words in ("--runs", "--initial-state", "(default: 100000)", "Heavy tails."))
 
 
 def test_pictures_write_numbers_alike(tmp_path):
@@ -196,6 +161,7 @@ def test_tables_fit_the_terminal(width):
     assert " ".join(named.split()) == ("" if width > 30 else "sum (all are in claims.csv)")
 
 
+@pytest.mark.slow
 def test_own_policy_is_checked_and_runs(capsys):
     result = own_policy.compare(5, 200)
     assert result.visits["greedy"].shape[:3] == (1, 3, 5) and "greedy" in capsys.readouterr().out
@@ -203,29 +169,49 @@ def test_own_policy_is_checked_and_runs(capsys):
     assert sum(plays) == 100 and len(plays) == 3
 
 
-@pytest.fixture
-def quick_benchmark(monkeypatch):
-    """Few rows, and a scalar loop of half a million rounds a second."""
+@pytest.mark.slow
+def test_benchmark_measures_and_compares(tmp_path, monkeypatch):
+    """Beside a loop of half a million rounds a second, and with a file in which one row was faster."""
     monkeypatch.setattr(benchmark, "scalar_rate", lambda: 0.5)
-    axes = {"policy": ("UCBSM", "TVKLUCB"), "arms": (2,), "horizon": (300,), "variants": (3,)}
-    monkeypatch.setattr(benchmark, "AXES", axes)
-
-
-def test_benchmark_measures_and_compares(tmp_path, quick_benchmark, capsys):
+    played = {"policy": "UCBSM", "on demand": "TV-KL-UCB eight states, 50 rounds"}
+    chosen = {axis: ((value,), axes.AXES[axis][1]) for axis, value in played.items()}
+    monkeypatch.setattr(benchmark, "AXES", chosen)
     rows = benchmark.measure(benchmark.Settings(runs=10, seconds=0.02, out=str(tmp_path)))
-    assert [row.name for row in rows] == [*("policy UCBSM", "policy TVKLUCB", "arms 2", "horizon 300", "variants 3")]
-    assert all(row.rate > 0 and row.ratio == row.rate / 0.5 and row.peak_megabytes > 50 for row in rows)
+    assert [row["name"] for row in rows] == [f"{axis} {value}" for axis, value in played.items()]
+    assert all(row["rate"] > 0 and row["ratio"] == row["rate"] / 0.5 and row["peak_megabytes"] > 50 for row in rows)
+    assert [row["share"] is None for row in rows] == [True, False] and 0 < rows[1]["share"] < 1
     file = tmp_path / "benchmark.json"
     written = json.loads(file.read_text())
-    assert written["scalar"] == 0.5 and [row["rate"] for row in written["rows"]] == [row.rate for row in rows]
+    assert written["scalar"] == 0.5 and written["rows"] == rows
     assert benchmark.compare(benchmark.read(str(file)), rows) == []
     for row in written["rows"]:
-        row["ratio"] *= 1e6 if row["axis"] == "arms" else 1e-6
+        del row["name"]  # as in earlier files
+        row["ratio"] *= 1e6 if row["axis"] == "policy" else 1e-6
     file.write_text(json.dumps(written))
-    some = benchmark.Settings(runs=10, seconds=0.02, out=str(tmp_path / "b"), check=str(file), axes="arms")
-    with pytest.raises(SystemExit, match="arms 2$"):
+    some = benchmark.Settings(runs=10, seconds=0.02, out=str(tmp_path / "b"), check=str(file), axes="policy")
+    with pytest.raises(SystemExit, match="policy UCBSM$"):
         benchmark.measure(some)
     assert (tmp_path / "b" / "benchmark.json").exists()  # what was measured is kept
+
+
+def test_benchmark_refuses_before_it_times(tmp_path, monkeypatch):
+    monkeypatch.setattr(benchmark, "AXES", {"runs": axes.AXES["runs"]})
+    (tmp_path / "x.json").write_text('{"rows": 3}')
+    files = [("check", str(tmp_path / name)) for name in ("none.json", "x.json")]
+    for option, wrong in [("runs", 0), ("policies", "X"), ("axes", "speed"), *files]:
+        with pytest.raises(ValueError, match=f"^--{option}"):
+            benchmark.measure(benchmark.Settings(**{option: wrong}))
+
+
+def test_the_axes_of_the_benchmark():
+    """With so many runs, policies and rounds as a row says; without the longest games, as they are not asked for."""
+    some = benchmark.Settings(policies="IMED", runs=7, axes="policy, runs, variants, on demand")
+    played = {f"{axis} {value}": case for axis, value, case in benchmark.cases(some)}
+    assert len(played) == 1 + 5 + 3 + 6
+    assert played["policy IMED"]["policies"] == {"": [jaxbandit.IMED()]} and played["policy IMED"]["runs"] == 7
+    assert played["runs 100"]["runs"] == 100 and len(played["variants 16"]["policies"][""]) == 16
+    case = played["on demand TV-KL-UCB eight states, 10,000 rounds"]
+    assert case["horizon"] == 10_000 and case["scenarios"]["0"].reward.shape == (5, 8)
 
 
 @jaxbandit.pytree
@@ -249,63 +235,42 @@ def known_of(rounds):
 def test_the_share_of_indices_computed():
     """Counted by hand: of arms 1 and 2 in rounds 2 to 13, those divisible by 4 and round 5; in the last hundred, 25."""
     arms = jaxbandit.bernoulli([0.5, 0.4, 0.3])
-    assert share.computed_share(arms, Plays0(), known_of, 13, runs=2) == 4 / 24
-    assert share.computed_share(arms, Plays0(), known_of, 1000, runs=2) == 25 / 200
-
-
-def test_the_benchmark_on_demand_says_what_is_computed(tmp_path, monkeypatch):
-    """In short games of the policy with eight states; rows of other axes have no share."""
-    monkeypatch.setattr(benchmark, "scalar_rate", lambda: 0.5)
-    monkeypatch.setattr(benchmark, "AXES", {"policy": (), "arms": (2,), "on demand": ("TV-KL-UCB eight states",)})
-    monkeypatch.setattr(benchmark, "ON_DEMAND", (50, 1000))
-    rows = benchmark.measure(benchmark.Settings(runs=10, seconds=0.02, out=str(tmp_path)))
-    assert rows[0].share is None and 0 < rows[2].share < rows[1].share < 1
+    assert axes.computed_share(arms, Plays0(), known_of, 13, runs=2) == 4 / 24
+    assert axes.computed_share(arms, Plays0(), known_of, 1000, runs=2) == 25 / 200
 
 
 @pytest.mark.slow
-def test_the_benchmark_of_calls(capsys):
-    rows = calls.measure(cases=3, repeats=2)
-    assert [row.name for row in rows][-2:] == ["a sweep of 3 cases", "the same, all done"]
-    assert all(row.seconds > 0 for row in rows) and len(capsys.readouterr().out.splitlines()) == 6
-
-
-def test_the_benchmark_of_fits(capsys):
-    """Both kinds of fit are timed, and climb the same log-likelihood."""
-    rows = fits.measure(subjects=2, by_loop=1, rounds=10)
-    assert len(rows) == 2 and min(row.seconds for row in rows) > 0 and rows[0].name in capsys.readouterr().out
+def test_the_benchmark_of_calls_and_fits(capsys):
+    """All kinds of calls are timed; both kinds of fit climb the same log-likelihood."""
+    rows = benchmark.timed("seconds", calls.calls(cases=3, repeats=2))
+    assert [row["name"] for row in rows][-2:] == ["a sweep of 3 cases", "the same, all done"]
+    rows += benchmark.timed("seconds", calls.fits(subjects=2, by_loop=1, rounds=10))
+    printed = capsys.readouterr().out
+    assert len(rows) == 7 and all(row["seconds"] > 0 and row["name"] in printed for row in rows)
     arms, rewards = [0, 1, 1, 0, 1, 1, 1, 0, 0, 1], [1.0, 0, 1, 0, 1, 1, 0, 0, 1, 1]
     seen = choices.read_choices({"arm": arms, "reward": rewards})
     expected = -choices.log_likelihood(RescorlaWagner(0.3, 3.0), seen)[0]
-    assert fits._loss(np.array([0.3, 3.0]), arms, rewards) == pytest.approx(expected, abs=1e-9)
-
-
-def test_the_benchmark_of_first_answers_times_fresh_processes(tmp_path, monkeypatch, capsys):
-    """A cache in the environment is not used: something is compiled, and a second call compiles nothing."""
-    monkeypatch.setenv("JAXBANDIT_CACHE", str(tmp_path / "cache"))
-    chosen = [case for case in first.cases() if case[0] in ("jit UCB1, 2 states", "scenario 1's policies")]
-    monkeypatch.setattr(first, "cases", lambda: iter(chosen))
-    yardstick, row = benchmark.measure(benchmark.Settings(first=True, out=str(tmp_path)))
-    assert not (tmp_path / "cache").exists()
-    for item in (yardstick, row):
-        assert min(item.trace, item.lower, item.compile) > 0 and item.call > item.again
-    assert set(row.others) == {"113 runs", "1,500 rounds", "other times", "other numbers"}
-    assert json.loads((tmp_path / "first.json").read_text())["rows"][1]["call"] == row.call
-    assert "call / yardstick" in capsys.readouterr().out
-    monkeypatch.setattr(first, "cases", lambda: iter([("broken", {"policy": "Nobody", "arms": 5, "states": 2})]))
-    with pytest.raises(OSError, match=r"broken: the process that was timed failed: (.|\n)*KeyError"):
-        first.measure()
+    assert calls.loss(np.array([0.3, 3.0]), arms, rewards) == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.slow
-def test_benchmark_refuses_before_it_times(tmp_path, quick_benchmark, capsys):
-    (tmp_path / "x.json").write_text('{"rows": 3}')
-    files = [("check", str(tmp_path / name)) for name in ("none.json", "x.json")]
-    for option, wrong in [("runs", 0), ("policies", "X"), ("axes", "speed"), *files]:
-        with pytest.raises(ValueError, match=f"^--{option}"):
-            benchmark.measure(benchmark.Settings(**{option: wrong}))
-    assert "million" not in capsys.readouterr().out
+def test_the_benchmark_of_first_answers_times_fresh_processes(tmp_path, monkeypatch):
+    """A cache in the environment is not used: something is compiled, and a second call compiles nothing."""
+    monkeypatch.setenv("JAXBANDIT_CACHE", str(tmp_path / "cache"))
+    chosen = {name: calls.FIRST[name] for name in ("jit UCB1, 2 states", "UCB1")}
+    monkeypatch.setattr(calls, "FIRST", {"broken": ("Nobody", 5, 2, False)})
+    with pytest.raises(OSError, match=r"broken: the process that was timed failed: (.|\n)*KeyError"):
+        benchmark.measure(benchmark.Settings(first=True, out=str(tmp_path)))
+    monkeypatch.setattr(calls, "FIRST", chosen)
+    yardstick, row = benchmark.measure(benchmark.Settings(first=True, out=str(tmp_path)))
+    assert not (tmp_path / "cache").exists()
+    for item in (yardstick, row):
+        assert min(item["trace"], item["lower"], item["compile"]) > 0 and item["call"] > item["again"]
+    assert yardstick["ratio"] == 1 and row["ratio"] == row["call"] / yardstick["call"]
+    assert json.loads((tmp_path / "first.json").read_text())["rows"] == [yardstick, row]
 
 
+@pytest.mark.slow
 def test_scalar_loop_plays_the_same_policy():
     """Mean regret of 300 runs against 300 of the simulation's; false-fail rate 1e-9 (6.1 standard errors)."""
     pytest.importorskip("numba")

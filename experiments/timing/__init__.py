@@ -1,4 +1,4 @@
-"""How fast it is: first answers, calls, fits, the share of indices that are computed, and a scalar loop to beat.
+"""How fast it is: the axes of rounds per second, first answers, calls and fits, and a scalar loop to beat.
 
 `benchmark` takes all of it.
 """

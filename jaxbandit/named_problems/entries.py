@@ -79,8 +79,8 @@ FAMILIES: dict[str, tuple[list[list[float]], tuple[float, ...]]] = {  # the chai
 }
 
 
-def _own(command: str) -> str:
-    return f"This project, for `experiments.{command}`."
+def _own(command: str, commit: str = "") -> str:
+    return f"This project, for `experiments.{command}`{commit and f' at commit {commit}'}."
 
 
 def _of_the_paper() -> list[NamedProblem]:
@@ -123,14 +123,14 @@ def _independent() -> list[NamedProblem]:
         NamedProblem(
             "i.i.d. scenario 1",
             partial(independent, SCENARIOS["scenario 1"]),
-            _own("lower_bound"),
+            _own("optimality"),
             "Independent rewards with the means of scenario 1: what do policies for chains pay here?",
             {"theorem 1 (d)'s constant of log n, which is Lai and Robbins's": 8.32},
         ),
         NamedProblem(
             "i.i.d. scenario 3",
             partial(independent, SCENARIOS["scenario 3"]),
-            _own("iid"),
+            _own("iid", "af0caf41"),
             "Independent rewards 0, 1/2 and 1 with the laws of scenario 3: their mean does not tell their law.",
         ),
         NamedProblem(
@@ -152,7 +152,7 @@ def _independent() -> list[NamedProblem]:
             "Independent arms whose gap, a 50th, takes thousands of plays to see.",
         ),
         NamedProblem(
-            "wide Bernoulli", partial(bernoulli, WIDE), _own("peers"), "Independent arms with means all over [0, 1]."
+            "wide Bernoulli", partial(bernoulli, WIDE), _own("peers", "af0caf41"), "Independent arms with means all over [0, 1]."
         ),
         NamedProblem(
             "rare Bernoulli",
@@ -193,7 +193,7 @@ def _independent() -> list[NamedProblem]:
             "Normal rewards with the largest variance that rewards in [0, 1] can have.",
         ),
         NamedProblem(
-            "wide Gaussian", partial(gaussian, WIDE, 0.5), _own("peers"), "Normal rewards with means far apart."
+            "wide Gaussian", partial(gaussian, WIDE, 0.5), _own("peers", "af0caf41"), "Normal rewards with means far apart."
         ),
         NamedProblem(
             "Poisson",
@@ -220,7 +220,7 @@ def _mixed() -> list[NamedProblem]:
         NamedProblem(
             f"{name}, {which} i.i.d.",
             partial(independent, SCENARIOS[name], which),
-            _own("mixed"),
+            _own("paper"),
             f"Arms with the means of {name}, {words}: is the kind of each recognised?",
         )
         for name in ("scenario 1", "scenario 3")
