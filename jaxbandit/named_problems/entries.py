@@ -152,7 +152,10 @@ def _independent() -> list[NamedProblem]:
             "Independent arms whose gap, a 50th, takes thousands of plays to see.",
         ),
         NamedProblem(
-            "wide Bernoulli", partial(bernoulli, WIDE), _own("peers", "af0caf41"), "Independent arms with means all over [0, 1]."
+            "wide Bernoulli",
+            partial(bernoulli, WIDE),
+            _own("peers", "af0caf41"),
+            "Independent arms with means all over [0, 1].",
         ),
         NamedProblem(
             "rare Bernoulli",
@@ -193,7 +196,10 @@ def _independent() -> list[NamedProblem]:
             "Normal rewards with the largest variance that rewards in [0, 1] can have.",
         ),
         NamedProblem(
-            "wide Gaussian", partial(gaussian, WIDE, 0.5), _own("peers", "af0caf41"), "Normal rewards with means far apart."
+            "wide Gaussian",
+            partial(gaussian, WIDE, 0.5),
+            _own("peers", "af0caf41"),
+            "Normal rewards with means far apart.",
         ),
         NamedProblem(
             "Poisson",
