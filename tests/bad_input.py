@@ -140,8 +140,8 @@ def on(arms: Any, holder: Callable[[Any], Any] = lambda policy: policy, **given:
 
 def of_players(function: Any, **inputs: Any) -> Any:
     """A policy or an environment for two players, which is traced."""
-    made = function(**inputs)
-    arms, policy = (COLLIDING, made) if hasattr(made, "scores") else (made, jaxbandit.DecentralisedDSEE.of(made))
+    made, kind = function(**inputs), jaxbandit.DecentralisedDSEE
+    arms, policy = (COLLIDING, made) if isinstance(made, kind) else (made, kind.of(made))
     return programs(check(arms, {"p": policy}, key=KEY, runs=2, horizon=3, plays=2))
 
 
@@ -291,10 +291,11 @@ def wrong_things(name: str, argument: str, call: Call) -> list[str]:
     """
     good, luck = call.arguments[argument], zlib.crc32(f"{name} {argument}".encode())
     places = luck % len(THINGS), luck // len(THINGS)
-    turned = [kinds[place % len(kinds) :] + kinds[: place % len(kinds)]
-              for kinds, place in zip((THINGS, SPOILT if is_array(good) else THINGS), places)]  # fmt: skip
-    first = next(thing for thing in turned[0] if _fits(thing, good, call))
-    return [first, next(thing for thing in turned[1] if thing != first and _fits(thing, good, call))]
+    chosen: list[str] = []
+    for kinds, place in zip((THINGS, SPOILT if is_array(good) else THINGS), places):
+        turned = kinds[place % len(kinds) :] + kinds[: place % len(kinds)]
+        chosen.append(next(thing for thing in turned if thing not in chosen and _fits(thing, good, call)))
+    return chosen
 
 
 def is_array(good: Any) -> bool:
@@ -347,7 +348,7 @@ def fault(call: Call, argument: str, thing: str) -> str | None:
     good = call.arguments[argument]
     wrong = make_wrong(thing, good)
     value, error, seconds = answer(call, {argument: wrong})
-    if error is None and seconds > SECOND:  # the second call finds its programs compiled
+    if seconds > SECOND:  # the second call finds its programs compiled
         seconds = answer(call, {argument: make_wrong(thing, good)})[2]
     if seconds > SECOND:
         return f"takes {seconds:.1f} s"
@@ -377,7 +378,6 @@ def has_nan(value: Any) -> bool:
         leaves = jax.tree.leaves(value, is_leaf=lambda part: isinstance(part, Iterator))
     except ValueError:  # of a policy that holds a dict, and is refused where it is played
         return False
-    floats = [
-        leaf for leaf in leaves if isinstance(leaf, float) or jnp.issubdtype(getattr(leaf, "dtype", int), np.floating)
-    ]
-    return any(np.isnan(np.asarray(leaf)).any() for leaf in floats)
+    arrays = [leaf for leaf in leaves if isinstance(leaf, np.ndarray | np.generic | jax.Array)]
+    floats = [leaf for leaf in arrays if jnp.issubdtype(leaf.dtype, np.floating)]
+    return any(np.isnan(np.asarray(leaf)).any() for leaf in floats + [leaf for leaf in leaves if type(leaf) is float])

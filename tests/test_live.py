@@ -8,6 +8,7 @@ import sqlite3
 import time
 from datetime import timedelta
 from functools import partial
+from typing import Any, NamedTuple
 
 import chex
 import jax
@@ -20,7 +21,6 @@ from children import STATES, play_for_ever, player
 import jaxbandit
 from jaxbandit import Feedback, members
 from jaxbandit.live import Choice, Player, log_file
-from jaxbandit.policies import LUCB, Identify
 
 TABLE = np.array([[0.0, 1.0]] * 3)
 NUMBERS = np.zeros((3, 0))
@@ -52,12 +52,10 @@ class Loop:
             self.chances[self.t] = self.probabilities(self.state, jnp.int32(self.t))[arms]
         return arms.tolist(), self.t
 
-    def learn(self, t, arm, state, reward):
-        self.learn_all(t, [arm], [state], [reward])
-
-    def learn_all(self, t, arms, states, rewards):
+    def learn(self, t, arms, states, rewards=None):
         whole, before = partial(jnp.array, dtype=jnp.int32), [self.last[arm] for arm in arms]
-        feedback = Feedback(whole(arms), whole(before), whole(states), jnp.array(rewards, float), jnp.int32(t))
+        paid = jnp.array(states if rewards is None else rewards, float)
+        feedback = Feedback(whole(arms), whole(before), whole(states), paid, jnp.int32(t))
         self.state = self.update(self.state, feedback._replace(chances=self.chances.get(t)))
         for arm, state in zip(arms, states):
             self.last[arm] = state
@@ -82,7 +80,7 @@ def check_log(one, store):
             rounds[first] = t
         else:
             number, arm, state, reward = rest
-            loop.learn(rounds[number], arm, state, reward)
+            loop.learn(rounds[number], [arm], [state], [reward])
     same_bits(state_of(one), loop.state)
 
 
@@ -111,7 +109,7 @@ def test_a_player_is_a_plain_loop(policy, store, tmp_path):
         if len(waiting) > 5:
             answered, state = waiting.pop(chance.randrange(5)), chance.randrange(2)
             one.learn(answered.id, list(STATES)[state])
-            loop.learn(answered.round, ARMS.index(answered.arm), state, float(state))
+            loop.learn(answered.round, [ARMS.index(answered.arm)], [state])
     history = one.history()
     assert history.round.tolist() == list(range(1, 61)) and history.time[-1] == choice.time
     assert np.bincount(history.arm, minlength=3).tolist() == one.report().plays.tolist()
@@ -131,7 +129,7 @@ def test_numbers_and_several_plays():
         assert [ARMS.index(choice.arm) for choice in choices] == arms and {choice.round for choice in choices} == {t}
         rewards = draw.normal(size=2).clip(-2, 5)
         one.learn({choice.id: reward for choice, reward in zip(choices, rewards)})
-        loop.learn_all(t, arms, [0, 0], rewards)
+        loop.learn(t, arms, [0, 0], rewards)
     same_bits(state_of(one), loop.state)
     report = one.report()
     assert report.plays.sum() == report.answers.sum() == 40 and not report.open.any()
@@ -159,8 +157,36 @@ def test_a_round_of_several_plays_is_learned_at_once(tmp_path):
         if t == 7:
             one.forget(older_than=0)
             arms, states = [arms[n]], [states[n]]
-        loop.learn_all(t, arms, states, [float(state) for state in states])
+        loop.learn(t, arms, states)
     same_bits(state_of(one), loop.state)
+
+
+class Moves(NamedTuple):
+    counts: Any  # [K, 2, 2], moves of each arm
+    leader: Any
+
+
+@jaxbandit.pytree
+class InTurn:
+    """Plays the arms in turn, and stops when one of them has moved 25 times from the state that pays to itself."""
+
+    in_order = True
+
+    def init(self, reward):
+        return Moves(jnp.zeros((len(reward), 2, 2), jnp.int32), jnp.int32(0))
+
+    def scores(self, key, state, t):
+        return jnp.float32((t + jnp.arange(len(state.counts))) % 3), state
+
+    def update(self, state, feedback):
+        counts = state.counts.at[feedback.arms, feedback.before, feedback.states].add(1)
+        return Moves(counts, jnp.argmax(counts[:, 1, 1]).astype(jnp.int32))
+
+    def stop(self, state, t):
+        return state.counts[:, 1, 1].max() >= 25
+
+    def answer(self, state, t):
+        return state.leader
 
 
 def test_a_policy_that_identifies_decides_once(tmp_path):
@@ -168,7 +194,7 @@ def test_a_policy_that_identifies_decides_once(tmp_path):
 
     The loop learns an arm's answers in the order of its plays; the one after a gap is no single move from the last.
     """
-    policy, chance, waiting, decided, answers = Identify(LUCB(), delta=0.3), random.Random(1), [], None, 0
+    policy, chance, waiting, decided, answers = InTurn(), random.Random(1), [], None, 0
     make = partial(Player, policy, ARMS, states=STATES, store=tmp_path / "a.sqlite", snapshot=30)
     one, loop, stop, moved = make(), Loop(policy), jax.jit(policy.stop), {}
     plays = {arm: [] for arm in range(3)}  # [round, state], the state None while open and -1 if forgotten
@@ -178,7 +204,7 @@ def test_a_policy_that_identifies_decides_once(tmp_path):
         while plays[arm] and plays[arm][0][1] is not None:
             played, state = plays[arm].pop(0)
             if state >= 0 and not moved.get(arm):
-                loop.learn(played, arm, state, float(state))
+                loop.learn(played, [arm], [state])
             elif state >= 0:
                 loop.last[arm] = state
             moved[arm] = state < 0
@@ -199,7 +225,7 @@ def test_a_policy_that_identifies_decides_once(tmp_path):
                 close(entry, arm, -1)
             waiting.clear()
         if decided is None and stop(loop.state, t):
-            decided = (ARMS[int(loop.state.seen.leader)], t, answers)
+            decided = (ARMS[int(loop.state.leader)], t, answers)
         assert one.decision == decided
         if t in (47, 200):  # between snapshots
             one.close()
@@ -372,20 +398,20 @@ def test_arms_that_begin_with_a_prior_or_like_another(tmp_path):
     prior, chance = {"blue": ["clicked", 0.0, "clicked"], "red": ["ignored"]}, random.Random(0)
     one, loop = player(tmp_path / "a.sqlite", policy, prior=prior), Loop(policy)
     for arm, state in ((0, 0), (2, 1), (2, 0), (2, 1)):
-        loop.learn(1, arm, state, float(state))
+        loop.learn(1, [arm], [state])
     for t in range(1, 31):
         choice, (arms, _) = one.choose(), loop.choose()
         assert choice.arm == [*ARMS, "pink"][arms[0]]
         state = chance.randrange(2)
         one.learn(choice.id, list(STATES)[state])
-        loop.learn(t, arms[0], state, float(state))
+        loop.learn(t, arms, [state])
         if t == 9:
             one.add("pink", like="blue", prior=["ignored", "clicked"])
             one.add("pink")
             loop.state = jax.tree.map(lambda leaf: jnp.concatenate([leaf, leaf[2:3]]), loop.state)
             loop.last.append(loop.last[2])
             for state in (0, 1):
-                loop.learn(t, 3, state, float(state))
+                loop.learn(t, [3], [state])
         if t == 15:  # between two snapshots
             one.close()
             one = player(tmp_path / "a.sqlite", policy, prior=dict(reversed(prior.items())))
