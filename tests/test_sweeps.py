@@ -66,6 +66,9 @@ def test_files_of_runs_are_kept_where_more_or_fewer_are_asked_for(tmp_path):
     assert all(path.read_bytes() == data for path, data in old.items() if path.suffix == ".npz")
     fewer = sweep({"c": {**CASE, "runs": 5}}, tmp_path)["c"]
     assert np.array_equal(fewer.visits["ucb"], later["c"].visits["ucb"][:, :, :5])
+    loaded = jaxbandit.load_sweep(tmp_path)["c"]  # all runs that were played
+    assert (fewer.runs, loaded.runs) == (fewer.asked["runs"], loaded.asked["runs"]) == (5, 10)
+    assert equal(loaded, later["c"])
     with pytest.raises(ValueError, match="resume: .* sweep"):
         simulate(**CASE, runs=10, resume=later["c"])
 
@@ -220,15 +223,6 @@ def test_a_folder_is_read_without_its_cases(tmp_path):
             if field.name in ("fingerprint", "provenance"):
                 left, right = json.loads(json.dumps(left)), json.loads(json.dumps(right))
             np.testing.assert_equal(left, right)
-
-
-def test_a_folder_has_all_runs_that_were_played(tmp_path):
-    """Those that the last call of `sweep` did not ask for, too."""
-    sweep({"c": {**CASE, "runs": 3}}, tmp_path)
-    later = sweep({"c": {**CASE, "runs": 2}}, tmp_path)["c"]
-    loaded = jaxbandit.load_sweep(tmp_path)["c"]
-    assert (later.runs, loaded.runs) == (later.asked["runs"], loaded.asked["runs"]) == (2, 3)
-    assert equal(loaded, simulate(**CASE, runs=3))
 
 
 def test_what_is_not_finished_is_left_out_with_a_warning(tmp_path):
