@@ -26,8 +26,8 @@ TRAINED = {"runs": 16, "draws": 4, "optimiser": ADAM, "progress": False}  # one 
 
 @pytest.fixture
 def _few_problems(monkeypatch):
-    """Of a space 512 problems are drawn."""
-    monkeypatch.setattr(problem_pool, "DRAWN", 512)
+    """Of a space 128 problems are drawn."""
+    monkeypatch.setattr(problem_pool, "DRAWN", 128)
 
 
 class Counts(NamedTuple):
@@ -171,12 +171,12 @@ def test_a_network_plays_like_its_loop(network):
 @pytest.mark.slow
 @pytest.mark.usefixtures("_few_problems")
 def test_training_approaches_the_optimum():
-    """Ten rounds: from 1.2 times the least regret or more to 1.06 at most; the difference's error is 1 %."""
+    """Ten rounds: from 1.2 times the least regret or more to 1.06 at most; the difference's error is 2 %."""
     least = jaxbandit.bounds.bayes_optimum([[1, 1], [1, 1]], 10).regret
     trained = train(SMALL, UNIFORM, steps=200, **TRAINED)
-    points = np.random.default_rng(1).random((400, 2))
+    points = np.random.default_rng(1).random((150, 2))
     arms = {str(n): UNIFORM.problem(point).arms for n, point in enumerate(points)}
-    size = {"runs": 100, "horizon": 10, "times": [10], "random_numbers": "independent", "progress": False}
+    size = {"runs": 200, "horizon": 10, "times": [10], "random_numbers": "independent", "progress": False}
     players = {"net": [SMALL, trained.policy], "knows": jaxbandit.BayesOptimal.of([[1, 1], [1, 1]], 10)}
     result = jaxbandit.simulate(arms, players, **size)
     means = {label: metrics.realised_regret(result, label)[..., -1].mean((0, 2)) for label in result.labels}
