@@ -8,12 +8,20 @@ from scipy import optimize
 
 import jaxbandit
 from jaxbandit import UCB1, Exp3, RescorlaWagner, Soft, Thompson
-from jaxbandit.choices import fit, fit_population, log_likelihood, read_choices, recover, recover_models
+from jaxbandit.choices import (
+    choice_fit,
+    fit,
+    fit_population,
+    log_likelihood,
+    population_fit,
+    read_choices,
+    recover,
+    recover_models,
+)
 from jaxbandit.choices.parameter_ranges import ranges_of
 from jaxbandit.choices.recovery import choices_of
 
-TEN = {"arm": list("0110111001"), "reward": list("1010110011")}
-SEEN = read_choices(TEN)
+SEEN = read_choices({"arm": list("0110111001"), "reward": list("1010110011")})
 RANGES = {"learning_rate": (0, 1), "inverse_temperature": (0, 20)}
 
 
@@ -32,24 +40,6 @@ def by_loop(arms, rewards, number, alpha, beta, initial=0.5, below=None, forgett
     return sum_
 
 
-@pytest.mark.slow
-def test_ten_choices():
-    """Numbers of ten digits: likelihood, its gradient by central differences, and a maximum at an edge."""
-    assert log_likelihood(RescorlaWagner(0.3, 3.0), SEEN)[0] == pytest.approx(-7.3102972606, abs=1e-9)
-    assert log_likelihood(Thompson(), SEEN)[0] == pytest.approx(-8.175559749, abs=1e-8)
-    h = 1e-5
-    for (da, db), slope in (((h, 0), -1.7821155), ((0, h), -0.2463053)):
-        ends = [log_likelihood(RescorlaWagner(0.3 + s * da, 3.0 + s * db), SEEN)[0] for s in (-1, 1)]
-        assert (ends[1] - ends[0]) / (2 * h) == pytest.approx(slope, abs=1e-6)
-    fitted = fit(RescorlaWagner(), SEEN, RANGES)
-    assert fitted.estimates[0, 0] == 1 and fitted.at_edge.tolist() == [[True, False]]
-    assert fitted.estimates[0, 1] == pytest.approx(0.1910344, abs=1e-6)
-    assert fitted.log_likelihood[0] == pytest.approx(-6.9076274543, abs=1e-9)
-    assert np.isnan(fitted.standard_errors).all()
-    assert fitted.bic[0] - fitted.aic[0] == pytest.approx(2 * np.log(10) - 4)
-    assert str(SEEN) == "1 subjects with 10 choices among 2 arms" and "AIC 17.82" in str(fitted)
-
-
 def random_subjects(random, number=3):
     """Three arms, subjects with 20, 1 and 35 choices."""
     rounds = (20, 1, 35)
@@ -61,14 +51,18 @@ def table_of(subjects):
     return dict(zip(("subject", "arm", "reward"), map(list, zip(*rows))))
 
 
-@pytest.mark.parametrize(
-    "fields", [(0.3, 2.0), (0.3, 2.0, 0.1, 0.7), (0.6, 4.0, 0.2, None, 0.3), (0.2, 1.0, 0.5, 0.4, 0.2, -0.8)]
-)
+@pytest.mark.parametrize("fields", [(0.3, 2.0), (0.6, 4.0, 0.2, None, 0.3), (0.2, 1.0, 0.5, 0.4, 0.2, -0.8)])
 def test_rescorla_wagner_by_a_loop(fields):
     subjects = random_subjects(np.random.default_rng(1))
     seen = read_choices(table_of(subjects), arms=range(3))
     exact = [by_loop(*pair, 3, *fields) for pair in subjects.values()]
     np.testing.assert_allclose(log_likelihood(RescorlaWagner(*fields), seen), exact, rtol=1e-12)
+
+
+def test_a_likelihood_by_quadrature():
+    """Of Thompson sampling, to ten digits."""
+    assert log_likelihood(Thompson(), SEEN)[0] == pytest.approx(-8.175559749, abs=1e-8)
+    assert str(SEEN) == "1 subjects with 10 choices among 2 arms"
 
 
 def test_a_policy_that_weighs_by_its_own_probabilities():
@@ -87,36 +81,28 @@ def test_a_policy_that_weighs_by_its_own_probabilities():
     np.testing.assert_allclose(log_likelihood(Exp3(0.2), seen), exact, rtol=1e-9)
 
 
-@pytest.mark.slow
 def test_softmax_choice_by_an_index():
-    """UCB1 with the score 1 for arms without a play, by a loop; and its fit, where derivatives of programs are NaN."""
+    """UCB1 with the score 1 for arms without a play, by a loop."""
     subjects = random_subjects(np.random.default_rng(6))
-    seen = read_choices(table_of(subjects), arms=range(3))
-
-    def by_hand(temperature, bonus):
-        sums = []
-        for arms, rewards in subjects.values():
-            plays, gained, sum_ = np.zeros(3), np.zeros(3), 0.0
-            for t, (arm, reward) in enumerate(zip(arms, rewards), 1):
-                many = np.maximum(plays, 1)
-                scores = np.where(plays > 0, gained / many + np.sqrt(bonus * np.log(max(t - 1, 1)) / many), 1)
-                sum_ += scores[arm] / temperature - np.log(np.exp(scores / temperature).sum())
-                plays[arm] += 1
-                gained[arm] += reward
-            sums.append(sum_)
-        return np.array(sums)
-
+    sums = []
+    for arms, rewards in subjects.values():
+        plays, gained, sum_ = np.zeros(3), np.zeros(3), 0.0
+        for t, (arm, reward) in enumerate(zip(arms, rewards), 1):
+            many = np.maximum(plays, 1)
+            scores = np.where(plays > 0, gained / many + np.sqrt(2 * np.log(max(t - 1, 1)) / many), 1)
+            sum_ += scores[arm] / 0.4 - np.log(np.exp(scores / 0.4).sum())
+            plays[arm] += 1
+            gained[arm] += reward
+        sums.append(sum_)
     policy = Soft(UCB1(bonus=2.0), 0.4, highest=1.0)
-    np.testing.assert_allclose(log_likelihood(policy, seen), by_hand(0.4, 2.0), rtol=1e-9)
-    fitted = fit(policy, seen, {"temperature": (0.05, 5), "policy.bonus": (0, 4)}, starts=2)
-    exact = [by_hand(*values)[n] for n, values in enumerate(fitted.estimates)]
-    np.testing.assert_allclose(fitted.log_likelihood, exact, rtol=1e-9)
-    grid = np.array([by_hand(*pair) for pair in np.random.default_rng(7).uniform((0.05, 0), (5, 4), (300, 2))])
-    assert (fitted.log_likelihood >= grid.max(0) - 1e-9).all()
+    seen = read_choices(table_of(subjects), arms=range(3))
+    np.testing.assert_allclose(log_likelihood(policy, seen), sums, rtol=1e-9)
 
 
-def test_choices_of_probability_zero():
-    """UCB1 tries all arms first; a subject who does not never follows it."""
+def test_choices_of_probability_zero(monkeypatch):
+    """UCB1 tries all arms first; a subject who does not never follows it. Nothing climbs: it would only be compiled."""
+    for module in (choice_fit, population_fit):
+        monkeypatch.setattr(module, "descended", lambda loss, begin: begin)
     soft, ranges = Soft(UCB1(bonus=2.0), 0.4), {"temperature": (0.05, 5)}
     seen = read_choices({"subject": [1, 1, 2, 2], "arm": [0, 1, 0, 0], "reward": [0, 1, 1, 0]})
     fitted = fit(soft, seen, ranges, starts=1)
@@ -126,7 +112,6 @@ def test_choices_of_probability_zero():
         fit_population(soft, seen, ranges)
 
 
-@pytest.mark.slow
 def test_softmax_draws_and_infinite_scores():
     """40,000 draws against the probabilities: false once in 10^6 for each arm, and .013 off is noticed."""
     table = jnp.array([[0.0, 1.0]] * 3)
@@ -136,9 +121,9 @@ def test_softmax_draws_and_infinite_scores():
     np.testing.assert_allclose(policy.probabilities(new, 1), [1 / 3] * 3, rtol=1e-6)
     seen = new._replace(counts=jnp.array([[3, 2], [1, 4], [2, 1]]))
     keys = jax.random.split(jax.random.key(0), 40_000)
+    played = jax.jit(jax.vmap(lambda key, now, t: jnp.argmax(policy.scores(key, now, t)[0]), (0, None, None)))
     for now, t in ((state, 6), (seen, 14)):
-        drawn = jax.vmap(lambda key, now=now, t=t: jnp.argmax(policy.scores(key, now, t)[0]))(keys)
-        shares = np.bincount(drawn, minlength=3) / len(keys)
+        shares = np.bincount(played(keys, now, t), minlength=3) / len(keys)
         np.testing.assert_allclose(shares, policy.probabilities(now, t), atol=4.9 * 0.5 / 200)
     for wrong, message in (
         (Soft(Thompson()), "policy: Thompson chooses by chance"),
@@ -148,24 +133,21 @@ def test_softmax_draws_and_infinite_scores():
             wrong.validate(jaxbandit.Task(jaxbandit.bernoulli([0.5, 0.4])))
 
 
-def players(number, rounds):
-    """Choices of players with fields inside the ranges, and these fields."""
-    truth = np.random.default_rng(3).uniform((0.3, 2.0), (0.7, 5.0), (number, 2))
-    policy, arms = RescorlaWagner(), jaxbandit.bernoulli([0.6, 0.4])
-    return choices_of(policy, ranges_of(policy, RANGES), arms, truth, rounds, jax.random.split(jax.random.key(0))[1])
-
-
 @pytest.mark.slow
 def test_estimates_errors_and_their_coverage():
-    """500 players with 300 rounds: a share of covered truths of .95 leaves (.91, .98) less than once in 10^5, and
-    errors that are 15 % too small are noticed. Two of them against Nelder and Mead on the loop's likelihood, with
+    """Of 200 players with 300 rounds: a share of covered truths of .95 leaves (.87, 1) less than once in 10^5, and
+    errors that are 30 % too small are noticed. Two of them against Nelder and Mead on the loop's likelihood, with
     errors from its second differences."""
-    truth = np.random.default_rng(3).uniform((0.3, 2.0), (0.7, 5.0), (500, 2))
+    truth = np.random.default_rng(3).uniform((0.3, 2.0), (0.7, 5.0), (200, 2))
     result = recover(RescorlaWagner(), RANGES, jaxbandit.bernoulli([0.6, 0.4]), truth=truth, rounds=300, starts=1)
-    assert (result.coverage > 0.91).all() and (result.coverage < 0.98).all()
-    assert (abs(result.bias) < (0.03, 0.3)).all() and (result.correlation > (0.75, 0.85)).all()
-    assert not result.fitted.at_edge.mean() > 0.02
-    fitted, played, h = result.fitted, players(500, 300), 1e-4
+    assert (result.coverage > 0.87).all()
+    assert (abs(result.bias) < (0.05, 0.5)).all() and (result.correlation > (0.7, 0.8)).all()
+    assert not result.fitted.at_edge.mean() > 0.03
+    assert np.isnan(result.fitted.standard_errors[result.fitted.at_edge.any(1)]).all()
+    np.testing.assert_allclose(result.fitted.bic - result.fitted.aic, 2 * np.log(300) - 4)
+    assert f"AIC {result.fitted.aic.sum():,.2f}" in str(result.fitted)
+    fitted, h, (policy, arms) = result.fitted, 1e-4, (RescorlaWagner(), jaxbandit.bernoulli([0.6, 0.4]))
+    played = choices_of(policy, ranges_of(policy, RANGES), arms, truth, 300, jax.random.split(jax.random.key(0))[1])
     for n in np.flatnonzero(np.isfinite(fitted.standard_errors).all(1))[:2]:
 
         def loss(x, n=n):
@@ -193,7 +175,7 @@ def test_a_population():
     arms = jaxbandit.bernoulli([0.7, 0.3])
     policy = RescorlaWagner()
     played = choices_of(policy, ranges_of(policy, RANGES), arms, truth, 150, jax.random.key(5))
-    result = fit_population(policy, played, RANGES)
+    result = fit_population(policy, played, RANGES, most_steps=12)
     assert (abs(result.mean - mean) < 5 * np.array([0.1, 0.07])).all()  # spread and posterior errors over sqrt(200)
     assert (abs(result.spread - spread) < 5 * np.array([0.1, 0.07])).all()
     middle = ((result.typical - truth) ** 2).mean(0)
@@ -204,12 +186,12 @@ def test_a_population():
 
 @pytest.mark.slow
 def test_models_are_told_apart():
-    """Players who learn quickly, and players who repeat whatever they did; 20 of each are all recognised."""
+    """Players who learn quickly, and players who repeat whatever they did; 8 of each are all recognised."""
     sticky = RescorlaWagner(inverse_temperature=0.0, perseveration=3.0), {"perseveration": (2, 5)}
     quick = RescorlaWagner(inverse_temperature=10.0), {"learning_rate": (0.5, 1)}
     models = {"learns": quick, "repeats": sticky}
-    result = recover_models(models, jaxbandit.bernoulli([0.6, 0.5]), subjects=20, rounds=100, starts=2)
-    assert result.counts.tolist() == [[20, 0], [0, 20]]
+    result = recover_models(models, jaxbandit.bernoulli([0.6, 0.5]), subjects=8, rounds=100, starts=2)
+    assert result.counts.tolist() == [[8, 0], [0, 8]]
     assert "100.0%" in str(result)
 
 
@@ -241,7 +223,7 @@ def test_tables_that_do_not_fit_are_named(tmp_path):
             r"ranges\['learning_rate'\]: .* lies outside \[0, 1\]",
         ),
         (lambda: fit(RescorlaWagner(), SEEN, {"learning_rate": (1, 0)}), r"is not \(low, high\) with low < high"),
-        (lambda: fit(RescorlaWagner(), TEN, RANGES), "choices: .* are not of choices.read_choices"),
+        (lambda: fit(RescorlaWagner(), {"arm": [0, 1]}, RANGES), "choices: .* are not of choices.read_choices"),
         (lambda: fit_population(RescorlaWagner(), SEEN, RANGES), "choices: of one subject"),
         (
             lambda: log_likelihood(jaxbandit.PosteriorGittins(), SEEN),

@@ -1,13 +1,11 @@
-"""Ctrl-C: one signal ends what it meets, wherever it comes; it is never lost, and nothing that was written is.
-
-Signals come at places that are chosen on purpose; `python -m tests.signals` sends hundreds at random.
-"""
+"""Ctrl-C: one signal ends what it meets, wherever it comes; it is never lost, and nothing that was written is."""
 
 import contextlib
 import gc
 import os
+import random
+import shutil
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -18,8 +16,8 @@ from unittest import mock
 
 import jax
 import pytest
-from sweep_child import ARMS, cases, digest
-from test_sweeps import CHILD, HERE, equal
+from children import ARMS
+from test_sweeps import contents, equal
 
 import jaxbandit
 from jaxbandit import Result, StoppedWarning, Uniform, interruption, simulate, sweep
@@ -28,7 +26,6 @@ from jaxbandit.interruption import CtrlC, interrupted, reraise_ctrl_c
 from jaxbandit.results import file
 from jaxbandit.simulation import loop, progress, tiles
 from jaxbandit.sweeps import files, storage
-from tests.signals import Trials
 
 CASE = {"scenarios": ARMS, "policies": {"u": Uniform()}, "horizon": 300, "times": [7, 150, 300], "chunk": 50, "runs": 8}
 CASES = {name: {**CASE, "key": jax.random.key(n)} for n, name in enumerate("ab")}
@@ -66,16 +63,13 @@ PLACES = {
     "looking at the folder": (storage, "read_manifest", 1),
     "writing the manifest": (file, "CtrlC", 2),
     "looking for files": (files, "pieces_of", 1),
-    "between blocks": (jaxbandit.sweeps.sweep_loop, "play", 2),
     "between cases": (jaxbandit.sweeps.sweep_loop, "play", 3),
     "tracing": (tiles.Tile, "compile", 2),
     "waiting for a program": (progress, "wait", 7),
     "a chunk": (tiles.Tile, "play", 3),
-    "the last chunk of a block": (tiles.Tile, "play", 6),
     "the last chunk of a case": (tiles.Tile, "play", 12),
     "the very last chunk": (tiles.Tile, "play", 24),
     "the end of the last chunk": (loop, "gather", 24),
-    "writing a file": (file, "_write_arrays", 4),
     "writing the last file": (file, "_write_arrays", 24),
     "assembling": (files, "finished", 1),
     "reading the last file": (Result, "load", 24),
@@ -253,20 +247,6 @@ def test_workers_of_an_executor_are_stopped_too(tmp_path):
     assert not list(tmp_path.rglob("*.tmp"))
 
 
-def test_ctrl_c_at_a_terminal_ends_a_pool_of_processes(tmp_path):
-    """It reaches the workers, too, also those that wait for work, and die of it."""
-    folder = tmp_path / "s"
-    command = [sys.executable, str(CHILD), str(folder), "pool"]
-    with subprocess.Popen(command, env=HERE, stderr=subprocess.PIPE, text=True, start_new_session=True) as child:
-        while not list(folder.glob("*/runs-*.npz")):
-            assert child.poll() is None
-            time.sleep(0.05)
-        os.killpg(child.pid, signal.SIGINT)
-        _, errors = child.communicate(timeout=120)
-    assert child.returncode in (130, -signal.SIGINT) and "the same call continues" in errors
-    assert digest(sweep(cases(), folder, progress=False)) == digest({n: simulate(**c) for n, c in cases().items()})
-
-
 @dataclass(frozen=True)
 class Nothing:
     """The options of a command without any."""
@@ -301,10 +281,41 @@ def test_a_command_ends_with_130(monkeypatch, capsys):
 
 
 @pytest.mark.slow
-def test_signals_at_random(tmp_path):
-    """A dozen of them; none is lost, and what was written goes on to the counts of an undisturbed sweep."""
-    trials = Trials(tmp_path, seed=0, kinds=("sweep", "loop", "survey"))
-    for _ in range(12):
-        trials.signal(trials.random.choice(trials.kinds))
-    trials.finish()
-    assert not [ended for _, ended in trials.counts if "LOST" in ended], trials.counts
+def test_signals_at_random(tmp_path, undisturbed):
+    """In sweeps and in loops of simulations, of which half compile their programs anew: none of six is lost, and what
+    was written goes on to the undisturbed counts."""
+    chance, place = random.Random(0), tmp_path / "s"
+
+    def played(kind, anew, folder):
+        """The time at which it ends."""
+        if anew:
+            jax.clear_caches()
+        if kind == "sweep":
+            sweep(CASES, folder, **OFTEN)
+        for case in CASES.values() if kind == "loop" else ():
+            simulate(**case, progress=False)
+        return time.monotonic()
+
+    def send():
+        sent.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    for kind, anew in (("sweep", True), ("sweep", False), ("loop", True), ("loop", False)):
+        usual = -time.monotonic() + played(kind, anew, tmp_path / f"{kind} {anew}")
+        for _ in range(2 if kind == "sweep" else 1):
+            before, sent, timer = contents(place), [], threading.Timer(chance.uniform(0, usual), send)
+            finished = None
+            with warnings.catch_warnings(record=True) as said, contextlib.suppress(KeyboardInterrupt):
+                warnings.simplefilter("always")
+                timer.start()
+                finished = played(kind, anew, place)
+                timer.cancel()
+                timer.join()
+            lost = finished and sent and sent[0] < finished
+            assert not lost or StoppedWarning in [item.category for item in said]
+            after = contents(place)
+            assert all(after[path] == data for path, data in before.items() if path.suffix == ".npz")
+            assert all(Result.load(path) for path in after.keys() - before.keys() if path.suffix == ".npz")
+            if finished and kind == "sweep":
+                shutil.rmtree(place, ignore_errors=True)
+    assert all(equal(result, undisturbed[name]) for name, result in sweep(CASES, place, **OFTEN).items())

@@ -1,10 +1,10 @@
 """Numbers chosen by a sweep: the truly better are chosen, and judged on runs that had no part in the choice."""
 
+import csv
 import dataclasses
 
 import numpy as np
 import pytest
-from test_spec import rows_of
 
 import jaxbandit
 from experiments.published.scenarios import environment
@@ -12,6 +12,10 @@ from jaxbandit import metrics
 from jaxbandit.command_line.grids import criterion, searches
 from jaxbandit.command_line.grids.offered import GRIDS, grid_of
 from jaxbandit.commands import tune
+
+
+def rows_of(path):
+    return list(csv.DictReader(path.read_text().splitlines()))
 
 
 def test_the_truly_better_is_chosen():

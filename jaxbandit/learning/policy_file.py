@@ -31,9 +31,9 @@ def save(policy: Learned, path: str | os.PathLike[str]) -> None:
 
     >>> import jaxbandit, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save(jaxbandit.Learned.of(horizon=60), f"{folder}/policy.npz")
+    ...     save(jaxbandit.Learned.of(jaxbandit.Exchangeable(4), horizon=10), f"{folder}/policy.npz")
     ...     load(f"{folder}/policy.npz").horizon
-    60.0
+    10.0
     """
     check_learned(policy)
     write(path, policy, {}, {})
@@ -52,9 +52,9 @@ def load(path: str | os.PathLike[str], network: Any = None) -> Learned:
 
     >>> import jaxbandit, tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     save(jaxbandit.Learned.of(jaxbandit.Recurrent(4), horizon=60), f"{folder}/policy.npz")
+    ...     save(jaxbandit.Learned.of(jaxbandit.Exchangeable(4), horizon=10), f"{folder}/policy.npz")
     ...     load(f"{folder}/policy.npz").network
-    Recurrent(width=4)
+    Exchangeable(width=4)
     """
     return read(path, network)[0]
 

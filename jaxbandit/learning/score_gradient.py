@@ -79,7 +79,8 @@ def regret_gradient(
 
     >>> import jaxbandit
     >>> policy, arms = jaxbandit.RescorlaWagner(0.3, 2.0), jaxbandit.bernoulli([0.6, 0.4])
-    >>> seen = regret_gradient(policy, arms, {"inverse_temperature": (0, 10)}, horizon=5, runs=4000)
+    >>> ranges = {"inverse_temperature": (0, 10)}
+    >>> seen = regret_gradient(policy, arms, ranges, horizon=10, runs=200, draws=4)
     >>> bool(seen.value[0] < 0)  # more exploitation is better in so few rounds
     True
     """

@@ -93,7 +93,7 @@ def tune(
     >>> import jaxbandit
     >>> policy, arms = jaxbandit.RescorlaWagner(0.3, 2.0), jaxbandit.bernoulli([0.6, 0.4])
     >>> ranges = {"inverse_temperature": (0, 10)}
-    >>> tuned = tune(policy, arms, ranges, horizon=10, steps=20, runs=100, progress=False)
+    >>> tuned = tune(policy, arms, ranges, horizon=10, steps=20, progress=False)
     >>> bool(tuned.policy.inverse_temperature > 2.0)
     True
     """

@@ -1,0 +1,74 @@
+"""What tests kill: a player that plays from a file for ever, and a sweep, `python tests/children.py FOLDER [pool]`.
+
+With pool, the sweep is played by another process, whose number it writes to FOLDER.worker.
+"""
+
+import hashlib
+import json
+import multiprocessing
+import os
+import random
+import sys
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+
+import jaxbandit
+from jaxbandit import UCBSM, Uniform, two_state
+
+NAMES = ["red", "green", "blue"]
+STATES = {"ignored": 0.0, "clicked": 1.0}
+ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
+
+
+def player(store, policy=None, key=0, **others):
+    policy = policy or jaxbandit.IMEDMC()
+    return jaxbandit.live.Player(policy, NAMES, states=STATES, store=store, key=key, snapshot=20, **others)
+
+
+def play_for_ever(store, seed, told):
+    """Play from a file; what was acknowledged is appended to the file TOLD, one JSON list a line."""
+    chance, mine = random.Random(seed), []
+    with open(told, "ab", buffering=0) as file, player(store) as one:
+
+        def tell(*what):
+            file.write(json.dumps(what).encode() + b"\n")
+
+        while True:
+            choice = one.choose()
+            tell("choose", choice.id, choice.arm)
+            mine.append(choice.id)
+            if len(mine) > 3:
+                answered = mine.pop(chance.randrange(len(mine)))
+                state = chance.choice(list(STATES))
+                one.learn(answered, state)
+                tell("answer", answered, state)
+
+
+def cases():
+    common = {"scenarios": ARMS, "runs": 30, "times": [10, 3000, 12000], "chunk": 300}
+    return {
+        "short": {"policies": {"ucb": UCBSM(), "u": Uniform()}, "horizon": 12000, **common},
+        "long": {"policies": {"ucb": [UCBSM(), UCBSM(2.0)]}, "horizon": 20000, "shuffle": True, **common},
+    }
+
+
+def digest(results):
+    """One number for all counts."""
+    total = hashlib.sha256()
+    for name in sorted(results):
+        for label in sorted(results[name].visits):
+            total.update(f"{name} {label} {results[name].visits[label].shape}".encode())
+            total.update(results[name].visits[label].tobytes())
+    return total.hexdigest()
+
+
+def main(folder, pooled=False):
+    if not pooled:
+        return jaxbandit.sweep(cases(), folder, block=12, every=0.02, progress=False)
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        Path(f"{folder}.worker").write_text(str(pool.submit(os.getpid).result()))
+        return jaxbandit.sweep(cases(), folder, executor=pool, block=1, every=0.02)
+
+
+if __name__ == "__main__":
+    print(digest(main(Path(sys.argv[1]), len(sys.argv) > 2)))
