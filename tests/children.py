@@ -1,6 +1,7 @@
-"""What tests kill: a player that plays from a file for ever, and a sweep, `python tests/children.py FOLDER [pool]`.
+"""What tests kill: a player that plays from a file for ever, and a sweep, `python tests/children.py FOLDER [HOW]`.
 
-With pool, the sweep is played by another process, whose number it writes to FOLDER.worker.
+With pool, the sweep is played by another process, whose number it writes to FOLDER.worker; with dask by two workers,
+one of which it kills.
 """
 
 import hashlib
@@ -8,7 +9,10 @@ import json
 import multiprocessing
 import os
 import random
+import signal
 import sys
+import threading
+import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
@@ -62,13 +66,34 @@ def digest(results):
     return total.hexdigest()
 
 
-def main(folder, pooled=False):
-    if not pooled:
+def kill_a_worker(cluster, folder):
+    """Once the first piece is written."""
+    while not list(folder.glob("*/runs-*.npz")):
+        time.sleep(0.01)
+    os.kill(next(iter(cluster.workers.values())).pid, signal.SIGKILL)
+
+
+def on_dask(folder):
+    from distributed import Client, LocalCluster
+
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    with LocalCluster(**options) as cluster, Client(cluster) as client:
+        killer = threading.Thread(target=kill_a_worker, args=(cluster, folder))
+        killer.start()
+        results = jaxbandit.sweep(cases(), folder, executor=client.get_executor(), block=12, every=0.02)
+        killer.join()
+    return results
+
+
+def main(folder, how="alone"):
+    if how == "alone":
         return jaxbandit.sweep(cases(), folder, block=12, every=0.02, progress=False)
+    if how == "dask":
+        return on_dask(folder)
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         Path(f"{folder}.worker").write_text(str(pool.submit(os.getpid).result()))
         return jaxbandit.sweep(cases(), folder, executor=pool, block=1, every=0.02)
 
 
 if __name__ == "__main__":
-    print(digest(main(Path(sys.argv[1]), len(sys.argv) > 2)))
+    print(digest(main(Path(sys.argv[1]), *sys.argv[2:])))

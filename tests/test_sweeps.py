@@ -443,3 +443,11 @@ def test_a_piece_without_rounds_is_foreign(tmp_path):
     (tmp_path / "runs-0000000000-0000000010-rounds-0000000000-0000000000.npz").touch()
     with pytest.raises(ValueError, match="not a file of this sweep"):
         files.pieces_of(tmp_path)
+
+
+@pytest.mark.slow
+def test_dask_workers_one_of_them_killed(tmp_path):
+    """A cluster of two processes, one killed when the first file is there: everything arrives in the same call."""
+    with start_child(tmp_path, "dask") as child:
+        out, _ = child.communicate(timeout=240)
+    assert out.strip() == digest({name: simulate(**case) for name, case in cases().items()})

@@ -84,8 +84,9 @@ def regret_gradient(
     >>> bool(seen.value[0] < 0)  # more exploitation is better in so few rounds
     True
     """
-    integer("runs", runs, 2, 10_000_000)
-    fields, pool, key = prepared(policy, problems, ranges, horizon, draws, key)
+    runs, draws = integer("runs", runs, 2, 10_000_000), integer("draws", draws, 2, 10_000)
+    horizon = integer("horizon", horizon, 1, LARGEST_INTEGER)
+    fields, pool, key = prepared(policy, problems, ranges, horizon, key)
     each, regret = of_runs(pool, policy, fields, fields.begin, jax.random.fold_in(key, 1), runs, draws, horizon)
     return RegretGradient(fields.names, each.mean(0), each.std(0, ddof=1) / np.sqrt(runs), float(regret.mean()))
 
@@ -95,13 +96,10 @@ def prepared(
     problems: Any,
     ranges: Mapping[str, Any],
     horizon: int,
-    draws: int,
     key: Any,
     weights: Mapping[str, float] | None = None,
 ) -> tuple[Ranges, Pool, Any]:
     """The fields, the problems and the key, checked."""
-    integer("horizon", horizon, 1, LARGEST_INTEGER)
-    integer("draws", draws, 2, 10_000)
     key = jax.random.key(0) if key is None else key
     check_key(key)
     fields = ranges_of(policy, ranges)

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandit.arguments import integer, truth
+from jaxbandit.arguments import LARGEST_INTEGER, integer, truth
 from jaxbandit.base import Policy, described
 from jaxbandit.interruption import CtrlC, interrupted
 from jaxbandit.learning.score_gradient import of_runs, prepared
@@ -98,8 +98,9 @@ def tune(
     True
     """
     steps, runs = integer("steps", steps, 1, 10_000_000), integer("runs", runs, 2, 10_000_000)
+    horizon, draws = integer("horizon", horizon, 1, LARGEST_INTEGER), integer("draws", draws, 2, 10_000)
     truth("progress", progress)
-    fields, pool, key = prepared(policy, problems, ranges, horizon, draws, key, weights)
+    fields, pool, key = prepared(policy, problems, ranges, horizon, key, weights)
     angles = jnp.asarray(fields.angles(fields.begin), jnp.float32)
     made, state = as_optimiser(optimiser, LEARNING_RATE, angles)
     values, regrets, gradients, errors = [np.asarray(fields.inside(angles), float)], [], [], []

@@ -78,7 +78,7 @@ def checked_until(until: Until | None, policies: dict[str, Any], plays: int, off
     Raises:
       ValueError: another word, a policy that never stops, or one that stops where nothing waits for it.
     """
-    if until not in (None, "stopped"):
+    if until is not None and not (isinstance(until, str) and until == "stopped"):
         raise ValueError(f'until: {excerpt(until)} is neither "stopped" nor None')
     stopping = {label: members.stops(policy) is not None for label, policy in policies.items()}
     if until is None and any(stopping.values()):

@@ -181,7 +181,7 @@ class PosteriorWhittle:
 
     def rewards(self, paid: PaidRewards, words: Array) -> Array:
         """What states pay, [K, S]: the mean of what was paid, or a draw where no play has shown it."""
-        low, high = self.unknown_rewards or (0.0, 1.0)
+        low, high = (0.0, 1.0) if self.unknown_rewards is None else self.unknown_rewards
         key = jax.random.fold_in(jax.random.wrap_key_data(words, impl="threefry2x32"), REWARDS)
         drawn = jax.random.uniform(key, paid.mean.shape, paid.mean.dtype, low, high)
         return jnp.where(paid.number > 0, paid.mean, drawn)
