@@ -16,6 +16,7 @@ from jaxbandit import Feedback, KnownBreaks, Result, Task, TsallisINF, simulate,
 from jaxbandit.environments import gaussian, piecewise, restless
 from jaxbandit.families import Gaussian
 from jaxbandit.policies import CUSUM, TVKLUCB, UCB1, GradientBandit, KnownProcess, Thompson, Uniform, WithDetector
+from jaxbandit.simulation.asking.contracts import check_task
 from jaxbandit.simulation.asking.request import check
 from jaxbandit.simulation.uneven_delays import delayed
 
@@ -157,9 +158,9 @@ def test_who_may_be_restarted():
         watched, task = WithDetector(policy, NEVER), Task(environment, horizon=20)
         if name in REFUSED:
             with pytest.raises(ValueError, match=REFUSED[name]):
-                watched.validate(task)
+                check_task(name, watched, task)
         else:
-            watched.validate(task)
+            check_task(name, watched, task)
 
 
 def heard_at_once(policy, environment):
