@@ -152,7 +152,7 @@ def test_programs_are_forgotten_before_memory_maps_run_out(monkeypatch):
     compilation.make_room()
     assert not forgotten  # far from the limit
     monkeypatch.setattr(compilation, "FULL", 0)
-    np.testing.assert_array_equal(play(24)[..., :1, :], play(24)[..., :1, :])
+    play(24)
     assert forgotten
     np.testing.assert_array_equal(play(23), before)
 
