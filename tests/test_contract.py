@@ -111,7 +111,10 @@ ENVIRONMENTS = {  # each class, and plays of each arm until it has settled
     "family": (kinds.exponential_family([-1.0, 1.0], THREE, (0, 0.35, 1), initial_state="stationary"), 2**12),
     "restarting": (kinds.restarting(ARMS, 0.8), 512),
     "hidden": (HIDDEN, 1024),
-    "hidden-symbols": (kinds.hidden(rows(2, 3, 3), rows(2, 3, 4, seed=2), (0, 0.2, 0.5, 1), "stationary"), 1024),
+    "hidden-symbols": (
+        kinds.hidden(rows(2, 3, 3), rows(2, 3, 4, seed=2), (0, 0.2, 0.5, 1), initial_state="stationary"),
+        1024,
+    ),
     "restless": (kinds.restless(ARMS.transition, (0, 1)), 1024),
     "restless-passive": (WAITING, 1024),
     "all-paying": (PAYING, 512),

@@ -36,16 +36,16 @@ def rewards(name, arms=3):
 
 # The fields that differ from the defaults, a line of cases a policy. In KLUCBMC with an exploration of 3 log f(2) is 0,
 # over 0 departures. In KLUCB an exploration of 2 is Agrawal's level, the arm's clock without exploration KL-UCB+, a
-# horizon KL-UCB++; an arm has had its share of that after 33 plays, as in MOSS.
+# horizon KL-UCB++.
 FIELDS = """
 TVKLUCB: samples="state", clock="arm", exploration=3.0; unvisited=0.0, exponent=0.3, scale=0.5
 KLUCBMC: samples="state", exploration=3.0; unvisited=0.25, exploration=0.0
-KLUCB: exploration=2.0; exploration=0.0, clock="arm"; exploration=3.0, clock="arm"; horizon=100.0
+KLUCB: exploration=2.0; exploration=0.0, clock="arm"; exploration=3.0, clock="arm"; horizon=300.0
 RoundRobinKLUCB: exploration=3.0, delta=0.25
 UCBSM: L=2.0
 UCB1: bonus=0.5
 PlugInGittins: discount=0.5, prior=3.0; discount=0.9, prior=0.2
-MOSS: horizon=100.0
+MOSS: horizon=300.0
 UCBV: zeta=0.5, c=0.2
 """
 SLOW_FIELDS = """
@@ -70,12 +70,15 @@ SLOW = ("IMEDMC", "JointKLUCB", "EmpiricalKLUCB")
 DEFAULTS = [pytest.param(name, {}, marks=pytest.mark.slow if name in SLOW else ()) for name in DETERMINISTIC]
 
 
-@pytest.mark.parametrize("name", ["KLUCBMC", "TVKLUCB", "IMED"])
-def test_exact_law_of_ten_rounds(name):
-    """In float32 all 1,024 trajectories against 20,000 runs, chi-square at 1e-9 (3 cases: false fails below 4e-9)."""
+SHORT = [(name, {"horizon": 10.0}) for name in ("KLUCB", "MOSS")]  # an arm has had its share after five plays
+
+
+@pytest.mark.parametrize(("name", "fields"), [("KLUCBMC", {}), ("TVKLUCB", {}), ("IMED", {}), *SHORT])
+def test_exact_law_of_ten_rounds(name, fields):
+    """In float32 all 1,024 trajectories against 20,000 runs, chi-square at 1e-9 (5 cases: false fails below 6e-9)."""
     environment = two_state([0.5, 0.3], [0.4, 0.6], rewards(name, 2))
-    law = reference.exact_law(name, environment.transition.tolist(), environment.reward.tolist(), 0, 10)
-    result = jaxbandit.simulate(environment, {name: ALL[name]()}, runs=20_000, horizon=10, times=[10])
+    law = reference.exact_law(name, environment.transition.tolist(), environment.reward.tolist(), 0, 10, **fields)
+    result = jaxbandit.simulate(environment, {name: ALL[name](**fields)}, runs=20_000, horizon=10, times=[10])
     check_law(result.visits[name][0, 0, :, 0], law)
 
 
@@ -85,7 +88,7 @@ def test_same_arm_as_the_reference_in_every_round(name, fields):
     check_same_arms(reference.play, name, fields, arms, runs=3, rounds=300)
 
 
-@pytest.mark.parametrize("name", ["TVKLUCB", "IMED", "IMEDMC", "UCB1Normal"])
+@pytest.mark.parametrize("name", "IMED IMEDMC TVKLUCB UCB1 UCB1Normal UCB1Tuned UCBSM UCBV".split())
 @pytest.mark.slow
 def test_same_arm_as_the_reference_for_long(name):
     arms = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65], rewards(name))
@@ -159,7 +162,7 @@ Boltzmann: temperature=0.0
 Thompson: a=0.0; b=1e-38
 ThompsonMC: leaving=0.0
 Oracle: means=[0.1, 0.2]
-KLUCB: solver="newton"; clock="wall"; horizon=0.0; horizon=100.0, exploration=0.0; horizon=100.0, clock="arm"
+KLUCB: solver="newton"; clock="wall"; horizon=0.0; horizon=300.0, exploration=0.0; horizon=300.0, clock="arm"
 MOSS: horizon=-1.0
 DMED: plus=1
 EmpiricalKLUCB: exploration="log"; top="yes"
