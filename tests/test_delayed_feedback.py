@@ -14,7 +14,7 @@ import pytest
 from against import check_law
 
 import jaxbandit
-from jaxbandit import KLUCB, UCB1, Exp3, Thompson, delays, environments, families, metrics, simulate, two_state
+from jaxbandit import KLUCB, UCB1, Exp3, delays, environments, families, metrics, simulate, two_state
 from jaxbandit.base import reward_table
 from jaxbandit.fast import threefry
 from jaxbandit.fast.batching import over_runs
@@ -149,7 +149,7 @@ def test_drawn_delays_do_not_depend_on_how_the_work_is_cut(tmp_path):
     """Nor on the other policies; a stopped result continues with what is under way, and another law is refused."""
     asked = {"scenarios": ARMS, "key": KEY, "times": [20, 60], "delay": delays.geometric(3.0)}
     short = {"policies": {"u": [UCB1(), UCB1(0.5)]}, "runs": 5}
-    whole = simulate(**asked, policies=short["policies"] | {"t": Thompson()}, runs=40, horizon=60)
+    whole = simulate(**asked, policies=short["policies"] | {"t": jaxbandit.Uniform()}, runs=40, horizon=60)
     simulate(**asked | short | {"times": [20]}, horizon=20).save(tmp_path / "r.npz")
     stopped = jaxbandit.Result.load(tmp_path / "r.npz")
     resumed = simulate(**asked, **short, horizon=60, chunk=7, resume=stopped)

@@ -18,7 +18,7 @@ import pytest
 
 import jaxbandit
 from experiments.published.scenarios import environment
-from jaxbandit import KLUCB, TVKLUCB, Thompson, Uniform, Window
+from jaxbandit import KLUCB, TVKLUCB, UCB1, Uniform, Window
 from jaxbandit.cores import check_threads, cores
 from jaxbandit.fast import kept_programs, slow_paths
 from jaxbandit.simulation.asking import user_code
@@ -224,7 +224,7 @@ def test_a_fork_of_a_process_in_which_jax_has_started_says_so_and_does_not_wait(
 
 
 def play_together():
-    policies = {"TV": [TVKLUCB(scale=s) for s in (0.5, 1.0)], "Thompson": Thompson()}
+    policies = {"UCB1": [UCB1(), UCB1(0.5)]}
     scenarios = {"one": environment("scenario 1"), "two": environment("scenario 2", initial_state="stationary")}
     size = {"runs": 11, "horizon": 100, "tile": 2, "chunk": 70, "shuffle": True, "progress": False}
     return jaxbandit.simulate(scenarios, policies, **size)

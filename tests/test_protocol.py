@@ -164,32 +164,26 @@ def test_a_policy_keeps_what_it_worked_out_for_a_round(late, first, length):
     assert 0.35 < changes[:, draws].mean() < 0.65  # of at least 320 fair draws: outside once in 1e7
 
 
-OLD_POLICIES = {
-    "scores_and_state": ({"scores_and_state": lambda *_: None}, "scores_and_state; let scores return the pair"),
-    "reordered": ({"reordered": lambda *_: None}, r"reordered; mark fields .*per_arm"),
-}
-OLD_ENVIRONMENTS = {
-    "problem": ({"problem": "changing"}, r"problem; write declares = jaxbandit.Declares\(problem=..\)"),
-    "pays": ({"pays": "before"}, r"pays; write declares = "),
-    "means_at": ({"means_at": lambda *_: None}, r"means_at; write means_now\(state, t\)"),
-    "word": ({"declares": Declares(problem="chnging")}, "declares.problem: 'chnging' is not one of rested"),
-    "dict": ({"declares": {"problem": "changing"}}, "declares: .* is not a Declares"),
-}
+def test_a_policy_of_an_earlier_form_is_told_what_to_write():
+    for name, words in (("scores_and_state", "let scores return the pair"), ("reordered", "mark fields .*per_arm")):
+        policy = jaxbandit.pytree(type("Old", (Window,), {name: lambda *_: None}))()
+        with pytest.raises(ValueError, match=f"Old has {name}; {words}"):
+            simulate(ARMS, {"p": policy}, runs=2, horizon=4)
+        with pytest.raises(AssertionError, match=f"Old has {name}; {words}"):
+            check_policy(policy)
 
 
-@pytest.mark.parametrize("name", OLD_POLICIES)
-def test_a_policy_of_an_earlier_form_is_told_what_to_write(name):
-    more, message = OLD_POLICIES[name]
-    policy = jaxbandit.pytree(type("Old", (Window,), more))()
-    with pytest.raises(ValueError, match=f"Old has {message}"):
-        simulate(ARMS, {"p": policy}, runs=2, horizon=4)
-    with pytest.raises(AssertionError, match=f"Old has {message}"):
-        check_policy(policy)
-
-
-@pytest.mark.parametrize("name", OLD_ENVIRONMENTS)
-def test_declarations_of_an_earlier_form_and_wrong_ones_are_refused(name):
-    more, message = OLD_ENVIRONMENTS[name]
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"problem": "changing"}, r"problem; write declares = jaxbandit.Declares\(problem=..\)"),
+        ({"pays": "before"}, r"pays; write declares = "),
+        ({"means_at": lambda *_: None}, r"means_at; write means_now\(state, t\)"),
+        ({"declares": Declares(problem="chnging")}, "declares.problem: 'chnging' is not one of rested"),
+        ({"declares": {"problem": "changing"}}, "declares: .* is not a Declares"),
+    ],
+)
+def test_declarations_of_an_earlier_form_and_wrong_ones_are_refused(more, message):
     fields = {field: getattr(ARMS, field) for field in ARMS.__dataclass_fields__}
     arms = jaxbandit.pytree(type("Old", (type(ARMS),), more))(**fields)
     with pytest.raises(ValueError, match=rf"scenarios\['scenario'\].*{message}"):
