@@ -226,7 +226,11 @@ def test_sizes_that_are_too_small_or_large_are_refused(argument, least):
             check_policy(Uniform(), **{argument: size})
 
 
-FIELDS = {name: getattr(ARMS, name) for name in ARMS.__dataclass_fields__}
+def fields_of(arms):
+    return {name: getattr(arms, name) for name in arms.__dataclass_fields__}
+
+
+FIELDS = fields_of(ARMS)
 
 
 @jaxbandit.pytree
@@ -277,7 +281,7 @@ class Wrong(type(ARMS)):
 
 
 @pytest.mark.slow
-def test_contract_compares_rewards_and_means_with_what_is_paid():
+def test_rewards_and_means_are_compared_with_what_is_paid():
     """Found: a payment that is not the table's, and a mean 0.02 off. Not judged: an arm that never moves."""
     check_environment(Wrong(**FIELDS))
     with pytest.raises(AssertionError, match="Wrong.step: arm 1 pays up to 5 more or less than `reward` says"):
@@ -285,7 +289,7 @@ def test_contract_compares_rewards_and_means_with_what_is_paid():
     for promised in (-0.02, 0.02):
         with pytest.raises(AssertionError, match=r"Wrong.means\(\): .* for arm 1, which paid .* larger `settle`"):
             check_environment(Wrong(**FIELDS, promised=promised))
-    check_environment(jaxbandit.two_state([1e-7, 0.4], [1e-7, 0.55]))
+    check_environment(Wrong(**fields_of(jaxbandit.two_state([1e-7, 0.4, 0.3], [1e-7, 0.55, 0.65]))))
 
 
 @jaxbandit.pytree
@@ -301,7 +305,7 @@ class Late(type(ARMS)):
 
 
 @pytest.mark.slow
-def test_contract_does_not_count_plays_before_it_has_settled():
+def test_plays_before_an_arm_has_settled_do_not_count():
     """An arm stays in its first state, which pays 5, for 20 plays; another moves by another law for 30 plays."""
     rows = [[0.5, 0.5, 0.0], [0.4, 0.6, 0.0], [0.0, 0.05, 0.95]]
     check_environment(jaxbandit.markov([rows] * 2, (0, 1, 5), initial_state=2), settle=256)

@@ -40,12 +40,13 @@ def same(left: Result, right: Result) -> None:
 
 @pytest.mark.slow
 def test_scenarios_and_variants_beyond_the_cache():
-    """Two of four variants at a time with 1,200 runs."""
+    """Two of four variants at a time with 1,200 runs, one after the other with 5,000."""
     variants = [UCBSM(constant) for constant in (0.3, 1.0, 3.0, 9.0)]
     options = COMMON | {"horizon": 40, "times": [40]}
     few = simulate({"a": ARMS, "b": OTHER}, {"ucb": variants}, **options)
-    many = simulate({"a": ARMS, "b": OTHER}, {"ucb": variants}, **options | {"runs": 1200})
-    np.testing.assert_array_equal(many.visits["ucb"][:, :, :23], few.visits["ucb"])
+    for runs in (1200, 5000):
+        many = simulate({"a": ARMS, "b": OTHER}, {"ucb": variants}, **options | {"runs": runs})
+        np.testing.assert_array_equal(many.visits["ucb"][:, :, :23], few.visits["ucb"])
 
 
 def test_pieces_come_every_so_many_seconds(monkeypatch):
