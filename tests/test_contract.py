@@ -85,8 +85,6 @@ MORE = {  # policies in ways that `POLICIES` does not have them: policy, arms, p
     "players": (jaxbandit.DecentralisedDSEE.of(COLLIDING), COLLIDING, 2),
 }
 CASES = {name: (*case, 1) for name, case in POLICIES.items()} | MORE
-for alike in "BayesOptimal KLUCRL LPUpdate RatioKLUCB TUCRL TwoSet UCRL2B".split():  # long, and kin of others
-    del CASES[alike]
 QUICK = """Boltzmann Discounted EpsilonGreedy ExploreThenCommit Gittins KLUCB KnownProcess LPPriority MOSS Myopic
 Oracle RoundRobinKLUCB UCB1 UCB1Tuned UCBV Uniform Whittle WhittleBelief all-paying-last-seen gaussian""".split()
 
