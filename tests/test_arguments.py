@@ -1,16 +1,25 @@
-"""Bad input of `simulate`: each is a ValueError that names the argument, before anything is compiled."""
+"""What `simulate` takes: bad input is refused by name before anything is compiled, what is recorded, what is traced."""
 
+import functools
 import json
+from collections import namedtuple
 from dataclasses import replace
 from typing import NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import jaxbandit
 from jaxbandit import GLR, KLUCB, TVKLUCB, UCBSM, Oracle, Thompson, Uniform, Window, pytree, simulate, two_state
+from jaxbandit.base import Feedback
+from jaxbandit.fast.target import traced_for
 from jaxbandit.policies import ChainGLR, RoundRobin
+from jaxbandit.policies.parts.memory import no_visits
+from jaxbandit.simulation import tiles
 from jaxbandit.simulation.asking.request import check
+from jaxbandit.simulation.library_code import ask
 from jaxbandit.simulation.telling.fingerprint import provenance
 from jaxbandit.testing import check_policy
 
@@ -165,3 +174,215 @@ def test_a_named_tuple_is_a_policy_and_no_list_of_variants():
     assert result.visits["one"].sum((0, 1, 2, 3, 5)).tolist() == [0, 18, 0]
     assert result.visits["two"].sum((0, 2, 3, 5)).tolist() == [[0, 18, 0], [18, 0, 0]]
     assert result.hyperparameters("one") == {"means": [[0.0, 1.0, 0.5]]}
+
+
+# what a policy thinks, recorded
+
+JUDGED = {"tv": [TVKLUCB(scale=scale) for scale in (0.3, 1.0)], "ucb": UCBSM()}
+judged = lambda arms, state, t, policy: policy.markovian(state, t + 1)
+plays = lambda arms, state, t: arms.plays
+mean = lambda arms, state, t: (jax.tree.leaves(state)[0].sum() / t).astype(jnp.float32)  # counts are the first leaf
+RECORD = {"Markovian": {"tv": judged}, "plays": plays, "share": {"ucb": mean, "tv": mean}}
+RECORDED = {"key": jax.random.key(5), "runs": 23, "horizon": 60, "times": [1, 7, 31, 60], "record": RECORD}
+
+
+@pytest.fixture(scope="module")
+def recorded():
+    return simulate({"a": ARMS, "b": OTHER}, JUDGED, **RECORDED)
+
+
+@pytest.mark.slow
+def test_shapes_types_and_values(recorded):
+    answer = {name: {label: (a.shape, a.dtype) for label, a in of.items()} for name, of in recorded.recorded.items()}
+    assert answer == {
+        "Markovian": {"tv": ((2, 2, 23, 4, 3), bool)},
+        "plays": {"tv": ((2, 2, 23, 4, 3), np.uint32), "ucb": ((2, 1, 23, 4, 3), np.uint32)},
+        "share": {"tv": ((2, 2, 23, 4), np.float32), "ucb": ((2, 1, 23, 4), np.float32)},
+    }
+    for label in recorded.labels:
+        np.testing.assert_array_equal(recorded.recorded["plays"][label], recorded.visits[label].sum(-1))
+        np.testing.assert_array_equal(recorded.recorded["share"][label], 1)
+    dataset = recorded.to_xarray()
+    assert dataset.Markovian.dims == ("scenario", "policy", "run", "time", "arm") and dataset.plays.dtype == np.uint32
+    assert dataset.Markovian.dtype == float and np.isnan(dataset.Markovian.sel(policy="ucb")).all()
+    np.testing.assert_array_equal(dataset.Markovian.sel(policy="tv"), recorded.recorded["Markovian"]["tv"])
+
+
+@pytest.mark.slow
+def test_what_is_recorded_is_what_the_policy_says_by_hand(recorded):
+    """One run of each variant, played round by round without the simulator."""
+    chance = jaxbandit.run_keys(RECORDED["key"], jnp.arange(23, dtype=jnp.int32))
+    for v, policy in enumerate(JUDGED["tv"]):
+        carry = jaxbandit.initial_carry(OTHER, policy, chance)
+        for first, last, slot in ((1, 1, 0), (2, 7, 1), (8, 31, 2), (32, 60, 3)):
+            carry, _ = jaxbandit.advance(OTHER, policy, chance, carry, first, last - first + 1)
+            answer = jax.vmap(lambda state, p=policy, t=last: p.markovian(state, t + 1), in_axes=-1)(carry.policy)
+            np.testing.assert_array_equal(recorded.recorded["Markovian"]["tv"][1, v, :, slot], answer)
+    assert 0 < recorded.recorded["Markovian"]["tv"].mean() < 1
+
+
+def test_with_orders_the_recorder_sees_the_policy_of_its_run():
+    """An oracle in every run's own order: the policy that is handed over plays the best arm."""
+    record = {"best": lambda arms, state, t, policy: jnp.argmax(policy.means)}
+    oracle = {"o": jaxbandit.Oracle(ARMS.means())}
+    result = simulate(ARMS, oracle, runs=20, horizon=5, times=[5], shuffle=True, record=record)
+    assert len(np.unique(result.recorded["best"]["o"])) > 1
+
+
+@pytest.mark.parametrize(
+    ("record", "words"),
+    [
+        ({"a/b": plays}, "record: the name 'a/b' is not a text without"),
+        ({"x": lambda arms, state, t: arms.plays.astype(jnp.bfloat16)}, r"record\['x'\]: returns bfloat16"),
+        ({"x": {"zz": plays}}, r"record\['x'\]: 'zz' is not a policy; there are tv, ucb"),
+        ({"x": lambda state: state}, r"record\['x'\]: the function takes \(state\)"),
+        ({"x": judged}, r"record\['x'\]: it fails on the state of 'ucb'"),
+        ({"x": lambda arms, state, t: (t, t)}, r"record\['x'\]: returns tuple for 'tv', not one array"),
+    ],
+)
+def test_what_cannot_be_recorded_is_refused_before_anything_is_played(record, words):
+    with pytest.raises(ValueError, match=words):
+        simulate(ARMS, JUDGED, runs=2, horizon=10, record=record)
+
+
+# what methods return is looked at before anything is compiled; errors name policy, method and the user's line
+
+SIZE = {"runs": 2, "horizon": 10, "progress": False}
+
+
+def greedy(**methods):
+    """A policy that plays the largest mean, with these methods in place of its own."""
+
+    class Greedy:
+        def init(self, reward):
+            return no_visits(reward)
+
+        def scores(self, key, state, t):
+            return state.mean_and_plays()[0], state
+
+        def update(self, state, feedback):
+            return state.counted(feedback)
+
+    for name, method in methods.items():
+        setattr(Greedy, name, method)
+    return pytree(Greedy)()
+
+
+Two = namedtuple("Two", "count more")
+
+
+def forgets_to_return(self, state, feedback):
+    state.counted(feedback)
+
+
+def adds_a_float(self, state, feedback):
+    return state + 0.5
+
+
+def has_no_such_name(self, key, state, t):
+    return undefined_name + t  # noqa: F821
+
+
+def adds_what_does_not_fit(self, key, state, t):
+    return state.counts + jnp.ones(7)
+
+
+WRONG = [
+    ({"scores": lambda self, key, state, t: (jnp.float32(t), state)}, r"scores: an array float32\[\] is not \[K\]"),
+    ({"scores": lambda self, key, state, t: ((t, t), state)}, r"scores: tuple is not \[K\] = \(3,\)"),
+    ({"scores": lambda self, key, state, t: (jnp.arange(3), state)}, r"scores: int32 is not a float"),
+    ({"scores": lambda self, key, state, t: (jnp.arange(3.0), (state, t))}, r"scores: a state of"),
+    ({"scores": lambda self, key, state, t: jnp.arange(3.0)}, r"scores: returns .*, not a pair; write `return scores"),
+    ({"update": forgets_to_return}, r"update: returns None; return the state after the round"),
+    ({"init": lambda self, reward: jnp.zeros(3, int), "scores": lambda self, key, state, t: (1.0 * state, state),
+      "update": adds_a_float}, r"update: state was int32\[3\] and becomes float32\[3\]; shapes and types must not"),
+    ({"init": lambda self, reward: Two(jnp.zeros(3), jnp.zeros(3)),
+      "scores": lambda self, key, state, t: (state.count, state),
+      "update": lambda self, state, feedback: state._replace(more=jnp.append(state.more, 1.0))},
+     r"update: state\.more was float32\[3\] and becomes float32\[4\]"),
+    ({"init": lambda self, reward: 0, "scores": lambda self, key, state, t: (jnp.zeros(3) + state, state),
+      "update": lambda self, state, feedback: jnp.zeros(2) + state}, r"update: state was .*\[\].*becomes float32\[2\]"),
+    ({"update": lambda self, state, feedback: (state, state)}, r"update: a state of the form .* becomes one"),
+    ({"scores": has_no_such_name}, r"scores: test_arguments.py, line \d+: .*undefined_name \+ t .*NameError: name"),
+    ({"scores": adds_what_does_not_fit}, r"scores: test_arguments.py, line \d+: return state.counts \+ jnp.ones"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("methods", "words"), WRONG, ids=[f"{words[:6]}{n}" for n, (_, words) in enumerate(WRONG)])
+def test_what_cannot_be_played_is_refused_before_anything_is_compiled(methods, words, monkeypatch):
+    monkeypatch.setattr(tiles, "_program", None)  # nothing is compiled
+    with pytest.raises(ValueError, match=r"^policies\['mine'\]\." + words):
+        simulate(ARMS, {"uniform": Uniform(), "mine": greedy(**methods)}, **SIZE)
+    with pytest.raises(AssertionError, match=r"^Greedy\." + words):
+        check_policy(greedy(**methods), arms=3)
+
+
+def test_an_environment_is_looked_at_too():
+    @pytree
+    class Bad(type(ARMS)):
+        def step(self, key, state, arms, t):
+            return super(type(self), self).step(key, state, arms, t)[1]
+
+    fields = {name: getattr(ARMS, name) for name in ARMS.__dataclass_fields__}
+    for environment, message in (
+        (Bad(**fields), r"\['scenario'\]\.step: returns Feedback, not a pair"),
+        (type(ARMS)(**fields | {"reward": ARMS.reward[0]}), r"\['scenario'\]\.reward: shape \(2,\) is not \[K, S\]"),
+        ([ARMS, ARMS], ": a list has no names; give a dict from name to environment"),
+    ):
+        with pytest.raises(ValueError, match=f"^scenarios{message}"):
+            simulate(environment, {"u": Uniform()}, **SIZE)
+
+
+@pytest.mark.parametrize("name", ["rewards", "visits"])
+def test_names_of_what_results_have_anyway_are_not_recorders(name):
+    arms = jaxbandit.environments.gaussian([0.1, 0.2])
+    with pytest.raises(ValueError, match=f"^record: the name '{name}' is"):
+        simulate(arms, {"u": Uniform()}, record={name: lambda arms, state, t: t}, **SIZE)
+    assert "rewards" in simulate(arms, {"u": Uniform()}, **SIZE).recorded
+
+
+@pytest.mark.slow
+def test_nan_among_the_scores_is_noticed_in_the_very_round():
+    """0/0 in round 7, in every run; and the logarithm of less than 0 in some runs. Infinite scores are none."""
+    finite = greedy(scores=lambda self, key, state, t: (jnp.array([-jnp.inf, jnp.inf, 0.1]), state))
+    zero = greedy(scores=lambda self, key, state, t: (jnp.where(t == 7, 0.0, 1.0) / (t - 7) * jnp.ones(3), state))
+    with pytest.warns(UserWarning, match=r"^policies\['zero'\]: scores were NaN in 40 of 40 runs, first in round 7;"):
+        result = simulate(ARMS, {"finite": finite, "zero": [zero, zero]}, runs=20, horizon=10, chunk=4)
+    assert result.complete
+    simulate(ARMS, {"finite": finite}, runs=20, horizon=10)  # warnings are errors here
+    some = greedy(scores=lambda self, key, state, t: (jnp.log(jax.random.uniform(key, 3) - 0.001), state))
+    with pytest.warns(UserWarning, match=r"scores were NaN in \d+ of 500 runs") as seen:
+        short = simulate(ARMS, {"some": some}, runs=500, horizon=20)
+    counted = int(str(seen[0].message).split(" in ")[1].split()[0])
+    assert abs(counted / 500 - (1 - 0.999**60)) < 5 * (0.058 * 0.942 / 500) ** 0.5  # 5 standard errors: 1 in 10^6
+    with pytest.warns(UserWarning, match="scores were NaN") as again:
+        simulate(ARMS, {"some": some}, runs=500, horizon=21, resume=short)
+    assert int(str(again[0].message).split(" in ")[1].split()[0]) >= counted
+
+
+def test_the_code_of_the_library_is_traced_once(monkeypatch):
+    """By the check before compilation, and not again for the program; no other test has so many arms."""
+    calls, scores = [], KLUCB.scores
+
+    @functools.wraps(scores)
+    def counted(self, key, state, t):
+        calls.append(t)
+        return scores(self, key, state, t)
+
+    monkeypatch.setattr(KLUCB, "scores", counted)
+    arms = jaxbandit.bernoulli(np.linspace(0.2, 0.7, 29))
+    simulate(arms, {"p": KLUCB()}, runs=3, horizon=5, progress=False)
+    assert len(calls) == 1
+
+
+def test_a_program_for_another_device_has_its_own_trace():
+    """Where many counts are changed in another way."""
+    policy, number = KLUCB(), jnp.zeros(1, jnp.int32)
+    feedback = Feedback(number, number, number, jnp.zeros(1), jnp.int32(1))
+    state = policy.init(jnp.zeros((40, 40)))
+
+    def text(on_cpu):
+        update = traced_for(on_cpu, lambda state, feedback: ask("update", policy, state, feedback))
+        return str(jax.make_jaxpr(update)(state, feedback))
+
+    assert text(True) == text(True) != text(False)

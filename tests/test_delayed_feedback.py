@@ -1,4 +1,4 @@
-"""Delayed feedback: the arms of a loop that keeps it in a list, the law of a short game, what is refused."""
+"""Delayed feedback, and arms that are not always offered: the arms of a loop, laws, what is refused."""
 
 import heapq
 import itertools
@@ -14,7 +14,7 @@ import pytest
 from against import check_law
 
 import jaxbandit
-from jaxbandit import KLUCB, UCB1, GradientBandit, Thompson, delays, environments, families, simulate, two_state
+from jaxbandit import KLUCB, UCB1, Exp3, delays, environments, families, metrics, simulate, two_state
 from jaxbandit.base import reward_table
 from jaxbandit.fast import threefry
 from jaxbandit.fast.batching import over_runs
@@ -24,12 +24,15 @@ from jaxbandit.simulation.asking.request import check
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
 KEY = jax.random.key(11)
-RESTLESS = environments.restless(ARMS.transition, ARMS.reward, initial_state="stationary")
 ALIKE = two_state([0.1, 0.15, 0.2], [0.1, 0.15, 0.2])  # which of them pays now is all that tells them apart
 OBSERVED = environments.restless(ALIKE.transition, ALIKE.reward, observed=True)
-PROCESS = environments.riverswim(3)
 GAUSSIAN = environments.gaussian([0.5, 0.2, 0.0], 1.0)
-
+FOUR = two_state([0.5, 0.4, 0.3, 0.2], [0.4, 0.55, 0.65, 0.1])
+CHANGING = environments.piecewise([20], [[0.9, 0.5, 0.4, 0.1], [0.1, 0.5, 0.4, 0.7]])
+ROWS = np.random.default_rng(3).random((17, 4)) < 0.4  # the arms that are offered
+ROWS[np.arange(17), np.arange(17) % 4] = ROWS[np.arange(17), (np.arange(17) + 1) % 4] = True
+CHANCES = np.array([0.2, 0.9, 0.5, 0.0])
+ASKED = {"key": KEY, "runs": 3, "horizon": 60, "times": range(1, 61)}
 
 begin = jax.jit(lambda thing, *inputs: thing.init(*inputs))
 asked = jax.jit(lambda policy, *inputs: policy.scores(*inputs))
@@ -47,8 +50,23 @@ def lateness(delay, key, t, arm):
     return int((np.cumsum(law[arm] if np.ndim(law) == 2 else law) <= int(words[0][0]) / 2**32).sum())
 
 
-def loop(environment, policy, run, rounds, plays=1, shuffle=False, delay=0, batch=1):
-    """The arms of each round of one run, by the protocol alone: feedback waits in a heap until it is due."""
+def offered_in(offered, key, t, plays):
+    """Which arms are offered, by the definition in float64."""
+    if np.ndim(offered) == 2:
+        return offered[(t - 1) % len(offered)]
+    words = np.asarray(jax.random.key_data(key))[:, None]
+    bits = threefry(words, np.arange(4, dtype=np.uint32) + np.uint32(2**31), np.full(4, t, np.uint32))[0].astype(float)
+    mask = bits < 2.0**32 * offered
+    with np.errstate(divide="ignore"):
+        mask[np.argsort(bits / offered)[:plays]] = True
+    return mask
+
+
+def loop(environment, policy, run, rounds, plays=1, shuffle=False, delay=0, batch=1, offered=None):
+    """The arms of each round of one run, by the protocol alone: feedback waits in a heap until it is due.
+
+    Also the regret after each round against the best of the arms that were offered, where some are not.
+    """
     number = environment.means().size
     keys = jax.tree.map(lambda leaf: leaf[..., 0], jaxbandit.run_keys(KEY, [run], number if shuffle else None))
     order = np.arange(number) if keys.order is None else np.asarray(keys.order)
@@ -57,14 +75,20 @@ def loop(environment, policy, run, rounds, plays=1, shuffle=False, delay=0, batc
     where = begin(environment, keys.environment)
     first = [environment.shown(where)[order]] if declares(environment).pairing == "shared" else []
     known = begin(seen_by, reward[order], *first)
-    waiting, played, latest = [], [], [0] * number
+    waiting, played, regret, latest = [], [], [0.0], [0] * number
     for t in range(1, rounds + 1):
         scores, known = asked(seen_by, jax.random.fold_in(keys.policy, t), known, jnp.int32(t))
-        worth = np.asarray(scores)
-        arms = np.argsort(-worth, kind="stable")[:plays].astype(np.int32)
+        mask = np.ones(number, bool) if offered is None else offered_in(offered, keys.environment, t, plays)
+        ranked = [arm for arm in np.argsort(-np.asarray(scores), kind="stable") if mask[order[arm]]]
+        arms = np.array(ranked[:plays], np.int32)
+        means = np.asarray(CHANGING.means_now(where, t).high) if environment is CHANGING else environment.means()
+        regret.append(regret[-1] + np.sort(means[mask])[-plays:].sum() - means[order[arms]].sum())
         where, feedback = step(environment, keys.environment, where, jnp.asarray(order[arms], jnp.int32), jnp.int32(t))
         if feedback.shown is not None:
             feedback = feedback._replace(shown=feedback.shown[order])
+        if isinstance(policy, Exp3):
+            chances = np.asarray(policy.probabilities(known), float)
+            feedback = feedback._replace(chances=jnp.asarray(chances[arms] / chances[mask[order]].sum(), float))
         late = delay if isinstance(delay, int) else lateness(delay, keys.policy, t, order[arms[0]])
         due = -(-t // batch) * batch + late
         if jaxbandit.members.in_order(policy):
@@ -74,7 +98,7 @@ def loop(environment, policy, run, rounds, plays=1, shuffle=False, delay=0, batc
         while waiting and waiting[0][0] == t:
             known = update(seen_by, known, heapq.heappop(waiting)[2])
         assert not waiting or waiting[0][0] > t
-    return played
+    return played, regret[1:]
 
 
 @jaxbandit.pytree
@@ -90,41 +114,34 @@ GIVEN = np.random.default_rng(1).integers(0, 12, (70, 3))
 GIVEN[5:25] = 10**9  # never
 WHITTLE = jaxbandit.PosteriorWhittle([0.0, 0.1, 0.2], "played")
 CASES = {
-    "klucb": (ARMS, KLUCB(), {"delay": 3}),
-    "ucb1-two-plays": (ARMS, UCB1(), {"delay": 2, "batch": 3, "plays": 2, "shuffle": True}),
-    "gradient-restless": (RESTLESS, GradientBandit(learning_rate=2.0), {"delay": 1}),
-    "thompson": (ARMS, Thompson(), {"batch": 4}),
-    "imedmc": (ARMS, jaxbandit.IMEDMC(), {"batch": 4}),
-    "klucb-gaussian": (GAUSSIAN, KLUCB(family=families.Gaussian()), {"delay": 3}),
-    "posterior-restarting": (environments.restarting(ARMS, 0.8), jaxbandit.PosteriorGittins(), {"delay": 1}),
-    "myopic-observed": (OBSERVED, jaxbandit.Myopic.of(OBSERVED), {"delay": 3, "shuffle": True}),
-    "dsee": (ARMS, jaxbandit.DSEE(), {"delay": 3, "shuffle": True}),
-    "rca": (RESTLESS, jaxbandit.RCA(), {"delay": 1, "batch": 2}),
-    "psrl": (PROCESS, jaxbandit.PSRL(tsde=True), {"delay": 2, "batch": 3}),
-    "posterior-whittle": (OBSERVED, WHITTLE, {"delay": 2, "batch": 3, "shuffle": True}),
-    "klucb-drawn": (ARMS, KLUCB(), {"delay": delays.uniform(2, 40), "batch": 3}),
-    "thompson-drawn-by-arm": (ARMS, Thompson(), {"delay": delays.table(BY_ARM), "shuffle": True}),
-    "ucb1-given": (ARMS, UCB1(), {"delay": GIVEN[:, 0], "plays": 2, "shuffle": True}),
-    "imedmc-given-by-arm": (ARMS, jaxbandit.IMEDMC(), {"delay": GIVEN, "batch": 2, "shuffle": True}),
-    "in-order-given-by-arm": (ARMS, InOrder(), {"delay": GIVEN, "batch": 2, "shuffle": True}),
-    "in-order-drawn": (ARMS, InOrder(), {"delay": delays.uniform(2, 40)}),
-    "imedrl": (PROCESS, jaxbandit.IMEDRL(), {"delay": 3, "shuffle": True}),
-    # who learns rewards does the same for long, whether they are late or not
-    "tucrl": (PROCESS, jaxbandit.TUCRL(rewards="known"), {"delay": 3}),
+    "two-plays": (ARMS, UCB1(), {"delay": 2, "batch": 3, "plays": 2, "shuffle": True}),
+    "numbers": (GAUSSIAN, KLUCB(family=families.Gaussian()), {"delay": 3}),
+    "all-seen": (OBSERVED, WHITTLE, {"delay": 2, "batch": 3, "shuffle": True}),
+    "process": (environments.riverswim(3), jaxbandit.IMEDRL(), {"delay": 3, "shuffle": True}),
+    "drawn": (ARMS, KLUCB(), {"delay": delays.uniform(2, 40), "batch": 3}),
+    "drawn-by-arm": (ARMS, InOrder(), {"delay": delays.table(BY_ARM), "shuffle": True}),
+    "given": (ARMS, UCB1(), {"delay": GIVEN[:, 0], "plays": 2, "shuffle": True}),
+    "given-by-arm": (ARMS, InOrder(), {"delay": GIVEN, "batch": 2, "shuffle": True}),
 }
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_the_arms_are_those_of_a_loop_with_a_heap(case):
-    environment, policy, options = CASES[case]
-    rounds, asked = 60, {"key": KEY, "runs": 3, "horizon": 60, "times": range(1, 61)}
+def play(environment, policy, **options):
+    """The result of two runs, and of each the arms of every round."""
+    asked = {"key": KEY, "runs": 2, "horizon": 60, "times": range(1, 61)}
     result = simulate(environment, {"p": policy}, **asked, **options)
     plays = np.diff(result.visits["p"][0, 0].sum(-1), axis=1, prepend=0)  # [run, time, arm]
-    answer = [[set(np.flatnonzero(item).tolist()) for item in run] for run in plays]
-    for run in range(3):
-        assert answer[run] == loop(environment, policy, run, rounds, **options)
+    return result, [[set(np.flatnonzero(item).tolist()) for item in run] for run in plays]
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.slow
+def test_the_arms_are_those_of_a_loop_with_a_heap(case):
+    environment, policy, options = CASES[case]
+    _, answer = play(environment, policy, **options)
+    for run in range(2):
+        assert answer[run] == loop(environment, policy, run, 60, **options)[0]
     sooner = options | {"delay": 0, "batch": 1}
-    assert any(answer[run] != loop(environment, policy, run, rounds, **sooner) for run in range(3))
+    assert any(answer[run] != loop(environment, policy, run, 60, **sooner)[0] for run in range(2))
 
 
 @pytest.mark.slow
@@ -132,7 +149,7 @@ def test_drawn_delays_do_not_depend_on_how_the_work_is_cut(tmp_path):
     """Nor on the other policies; a stopped result continues with what is under way, and another law is refused."""
     asked = {"scenarios": ARMS, "key": KEY, "times": [20, 60], "delay": delays.geometric(3.0)}
     short = {"policies": {"u": [UCB1(), UCB1(0.5)]}, "runs": 5}
-    whole = simulate(**asked, policies=short["policies"] | {"t": Thompson()}, runs=40, horizon=60)
+    whole = simulate(**asked, policies=short["policies"] | {"t": jaxbandit.Uniform()}, runs=40, horizon=60)
     simulate(**asked | short | {"times": [20]}, horizon=20).save(tmp_path / "r.npz")
     stopped = jaxbandit.Result.load(tmp_path / "r.npz")
     resumed = simulate(**asked, **short, horizon=60, chunk=7, resume=stopped)
@@ -260,3 +277,60 @@ def test_loops_over_runs_end_together_or_apart():
             np.testing.assert_array_equal(one, other)
     program = str(jax.make_jaxpr(lambda x, n: over_runs(lambda x: together(x, n))(x))(x, jnp.int32(6)))
     assert "while" in program and "transpose" not in program  # the runs stay last within the loop
+
+
+# arms that are offered in some rounds only
+
+OFFERED = {
+    "given": pytest.param(FOUR, UCB1(), {"offered": ROWS, "plays": 2, "shuffle": True}, marks=pytest.mark.slow),
+    "drawn": pytest.param(
+        CHANGING, Exp3(gamma=0.3), {"offered": CHANCES, "delay": 2, "shuffle": True}, marks=pytest.mark.slow
+    ),
+    "numbers": (environments.gaussian([0.5, 0.2, 0.0, 0.4]), KLUCB(family=families.Gaussian()), {"offered": ROWS}),
+}
+
+
+@pytest.mark.parametrize(("environment", "policy", "options"), OFFERED.values(), ids=OFFERED)
+def test_the_offered_arms_and_the_regret_are_those_of_a_loop(environment, policy, options):
+    result, answer = play(environment, policy, **options)
+    for run in range(2):
+        played, regret = loop(environment, policy, run, 60, **options)
+        assert answer[run] == played
+        np.testing.assert_allclose(metrics.regret(result, "p")[0, 0, run], regret, atol=1e-5)
+
+
+def test_what_a_result_says_of_offered_arms():
+    """Regret against the best arms offered, and no other; all arms offered in all rounds change no play."""
+    policies = {"u": UCB1()}
+    result = simulate(FOUR, policies, **ASKED, offered=ROWS, plays=2, chunk=7)
+    assert "arms offered as given for 17 rounds" in repr(result)
+    assert metrics.regret_name(result) == "regret against the best arms offered" in str(result).lower()
+    for metric in (metrics.pseudo_regret, metrics.realised_regret, metrics.best_share, metrics.linear_share):
+        with pytest.raises(ValueError, match="arms that are not offered in every round; use regret$"):
+            metric(result, "u")
+    every = simulate(FOUR, policies, **ASKED, offered=np.ones((17, 4)), plays=2)
+    plain = simulate(FOUR, policies, **ASKED, plays=2)
+    np.testing.assert_array_equal(every.visits["u"], plain.visits["u"])
+    np.testing.assert_allclose(metrics.regret(every, "u"), metrics.pseudo_regret(plain, "u"), atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("environment", "policy", "options", "words"),
+    [
+        (FOUR, UCB1(), {"offered": ROWS.T}, r"offered: shape \(4, 17\) is neither \[N, K\]"),
+        (FOUR, UCB1(), {"offered": ROWS & False}, "offered: 0 arms in round 1, and plays is 1; offer at least so many"),
+        (FOUR, UCB1(), {"offered": 1.5}, "offered: 1.5 are not probabilities"),
+        (FOUR, UCB1(), {"offered": CHANCES, "plays": 4}, "offered: 3 arms have a positive probability, and plays is 4"),
+        (FOUR, jaxbandit.RoundRobinKLUCB(), {"offered": 0.5}, r"policies\['p'\]: RoundRobinKLUCB .* in turns"),
+        (FOUR, jaxbandit.WithDetector(UCB1(), jaxbandit.CUSUM(5, 0.05, 1.0, 0.1)), {"offered": 0.5}, "in turns"),
+        (
+            environments.restless(FOUR.transition, FOUR.reward),
+            UCB1(),
+            {"offered": 0.5},
+            r"scenarios\['scenario'\] are restless arms",
+        ),
+    ],
+)
+def test_what_cannot_be_offered_is_refused(environment, policy, options, words):
+    with pytest.raises(ValueError, match=words):
+        simulate(environment, {"p": policy}, runs=2, horizon=50, **options)

@@ -162,17 +162,13 @@ FUNCTIONS = [  # those of a line compute the same
     [lambda rate: optax.sgd(lambda n: rate / (1 + 0.1 * n))],
     [lambda rate: optax.adam(rate, *(0.9, 0.99)), partial(optax.adam, b1=0.9, b2=0.99)],
     [lambda rate: optax.adam(rate, *(0.8, 0.99))],
-    [optax.adam],
     [optax.sgd(0.1), optax.sgd(0.1)],
     [optax.sgd(0.2)],
-    [optax.sgd(0.1, momentum=0.9)],
     [optax.sgd(optax.exponential_decay(0.1, 100, 0.9))],
     [optax.sgd(optax.exponential_decay(0.1, 200, 0.9))],
-    [optax.inject_hyperparams(optax.sgd)],
     [optax.inject_hyperparams(optax.adam, static_args={"b1", "b2"})],
     [partial(optax.sgd, momentum=0.8), lambda rate: optax.sgd(rate, momentum=0.8)],
     [partial(optax.sgd, momentum=0.9), lambda rate: optax.sgd(rate, momentum=0.9)],
-    [lambda rate: optax.rmsprop(rate, momentum=0.9)],
 ]
 
 
@@ -223,42 +219,48 @@ def changes_of(names):
     """By name: what stands behind plays in a score, and how it becomes twice as much, the class staying as it is."""
     module = types.ModuleType("helpers")
     module.of = lambda plays: plays
-    names.update(a=1.0, b=1.0, c=2.0, table=(1.0,), values=[1.0], weights={"w": 1.0}, array=np.ones(2))
-    names.update(holder=Holder(), kind=Holder)
-    names.update(module=module, part=partial(lambda factor, plays: factor * plays, 1.0))
+    names.update(a=1.0, b=1.0, c=2.0, values=[1.0], array=np.ones(2), kind=Holder, module=module)
+    names.update(part=partial(lambda factor, plays: factor * plays, 1.0), lax=jax.lax)
     inner = {"weight": 1.0}
     exec("helper = lambda plays: a * plays", names)
-    names.update(body=lambda n, x: x * inner["weight"], jitted=jax.jit(lambda x: x * inner["weight"]), lax=jax.lax)
+    names.update(body=lambda n, x: x * inner["weight"], jitted=jax.jit(lambda x: x * inner["weight"]))
     return {
         "number": ("b * plays + 0 * (a + c)", lambda: names.update(b=2.0)),  # the numbers that are read are the same
         "helper": ("helper(plays)", lambda: names.update(a=2.0)),
-        "tuple": ("table[0] * plays", lambda: names.update(table=(2.0,))),
         "list": ("values[0] * plays", lambda: names["values"].__setitem__(0, 2.0)),
-        "dict": ("weights['w'] * plays", lambda: names["weights"].update(w=2.0)),
         "array": ("array[0] * plays", lambda: names["array"].__setitem__(0, 2.0)),
-        "attribute": ("holder.weight * plays", lambda: setattr(names["holder"], "weight", 2.0)),
-        "attribute of a class": ("kind.weight * plays", lambda: setattr(Holder, "weight", 2.0)),
-        "function of a module": ("module.of(plays)", lambda: setattr(module, "of", lambda plays: 2 * plays)),
+        "attribute": ("kind.weight * plays", lambda: setattr(Holder, "weight", 2.0)),
+        "module": ("module.of(plays)", lambda: setattr(module, "of", lambda plays: 2 * plays)),
         "partial": ("part(plays)", lambda: names.update(part=partial(names["part"].func, 2.0))),
-        "within a loop": ("lax.fori_loop(0, 2, body, 1.0 * plays)", lambda: inner.update(weight=2.0)),
-        "within jit": ("jitted(plays)", lambda: inner.update(weight=2.0)),
+        "loop": ("lax.fori_loop(0, 2, body, 1.0 * plays)", lambda: inner.update(weight=2.0)),
+        "jit": ("jitted(plays)", lambda: inner.update(weight=2.0)),
     }
 
 
 @pytest.mark.parametrize("name", changes_of({}))
-def test_whatever_a_method_reads_is_read_again(name, tmp_path, monkeypatch):
-    """In one process, with the class as it is: the new counts are those of a class that always read the new value."""
+def test_whatever_a_method_reads_is_read_again(name, monkeypatch):
+    """In one process, with the class as it is, the program becomes that of a class that always read the new value."""
     monkeypatch.setattr(Holder, "weight", 1.0)
     policies = [mine(f"0.1 + {changes_of({})[name][0]}") for _ in range(2)]
     changes = [changes_of(type(policy).scores.__globals__)[name][1] for policy in policies]
-    before = sweep(case(policies[0]), tmp_path)["m"].visits["mine"]
-    np.testing.assert_array_equal(simulate(**case(policies[0])["m"]).visits["mine"], before)
+    before = program(policies[0])
+    assert program(policies[0]) == before
     for change in changes:
         change()
-    expected = simulate(**case(policies[1])["m"]).visits["mine"]
-    after = simulate(**case(policies[0])["m"]).visits["mine"]
-    np.testing.assert_array_equal(after, expected)
-    assert (after != before).any()
+    assert program(policies[0]) == program(policies[1]) != before
+
+
+@pytest.mark.parametrize("name", ["number", pytest.param("jit", marks=pytest.mark.slow)])
+def test_what_is_read_again_is_played(name, tmp_path):
+    """The new counts are those of a class that always read the new value, and a sweep refuses them."""
+    policies = [mine(f"0.1 + {changes_of({})[name][0]}") for _ in range(2)]
+    changes = [changes_of(type(policy).scores.__globals__)[name][1] for policy in policies]
+    before = sweep(case(policies[0]), tmp_path)["m"].visits["mine"]
+    for change in changes:
+        change()
+    after = [simulate(**case(policy)["m"]).visits["mine"] for policy in policies]
+    np.testing.assert_array_equal(after[0], after[1])
+    assert (after[0] != before).any()
     with pytest.raises(ValueError, match=r"cases\['m'\]: the code of policy 'mine' changed"):
         sweep(case(policies[0]), tmp_path)
 

@@ -39,74 +39,6 @@ def test_a_policy_is_told_the_round():
     np.testing.assert_array_equal(kept.recorded["t"]["w"], np.broadcast_to(np.arange(1, 31), (1, 1, 5, 30)))
 
 
-@pytest.mark.slow
-def test_arms_that_share_a_state_keep_their_contract():
-    check_environment(PROCESS)
-    check_policy(Learner(), PROCESS)
-    check_policy(Uniform(), PROCESS)
-
-
-@jaxbandit.pytree
-class Counting(Process):
-    """A draw is found by how often action 1 was taken, not by the round."""
-
-    def init(self, key):
-        return jnp.int32(1), jnp.int32(0)
-
-    def shown(self, state):
-        return jnp.full(2, state[0])
-
-    def step(self, key, state, arms, t):
-        number = state[1] + (arms[0] == 1)
-        following, feedback = super(type(self), self).step(key, state[0], arms, 1 + number)
-        return (following, number), feedback._replace(t=t)
-
-
-@jaxbandit.pytree
-class Promising(Process):
-    """The mean of action 0 is not what it pays if it alone is taken."""
-
-    def means(self):
-        return super(type(self), self).means() + np.array([0.03, 0.0])
-
-
-def telling(**changes):
-    """A process that tells the player something else in these fields of the feedback."""
-
-    @jaxbandit.pytree
-    class Telling(Process):
-        def step(self, key, state, arms, t):
-            following, feedback = super(type(self), self).step(key, state, arms, t)
-            return following, feedback._replace(**{field: change(feedback) for field, change in changes.items()})
-
-    return Telling
-
-
-@pytest.mark.parametrize(
-    ("broken", "message"),
-    [
-        (telling(before=lambda seen: 1 - seen.before), "the state before a round is not the one that the round before"),
-        (telling(t=lambda seen: seen.t + 1), "t is not the round"),
-        (telling(rewards=lambda seen: seen.rewards + 0.1 * (seen.arms == 1)), "arm 1 pays up to 0.1 more or less"),
-        (Counting, "in the same state who take the same arm in the same round see different things"),
-        (Promising, r"Promising.means\(\): .* for arm 0"),
-    ],
-    ids=["before", "round", "rewards", "counting", "means"],
-)
-def test_broken_decision_processes_are_found(broken, message):
-    with pytest.raises(AssertionError, match=message):
-        check_environment(broken(MOVES, PAYS))
-
-
-def test_declarations_that_do_not_go_together():
-    @jaxbandit.pytree
-    class Rested(Process):
-        declares = Declares(pairing="shared")
-
-    with pytest.raises(AssertionError, match='the pairing "shared" and the problem "decision process" go together'):
-        check_environment(Rested(MOVES, PAYS))
-
-
 def test_a_decision_process_is_played_by_the_states_it_shows():
     """The learner plays action 1 in state 0 and action 0 in state 1; regret is against the best policy."""
     result = simulate(PROCESS, {"l": Learner()}, runs=3, horizon=50, times=range(1, 51))
@@ -124,28 +56,6 @@ def test_policies_for_arms_of_their_own_refuse_a_decision_process():
         simulate(PROCESS, {"l": Learner()}, runs=1, horizon=5, plays=2)
     with pytest.raises(ValueError, match="^Window: Window is for arms with states"):
         check_policy(Window(), PROCESS)
-
-
-@pytest.mark.slow
-def test_arms_that_change_keep_their_contract():
-    check_environment(Swapping(swap=3000))
-
-    @jaxbandit.pytree
-    class Late(Swapping):
-        def means_now(self, state, t):
-            return super(type(self), self).means_now(state, t - 2000)
-
-    with pytest.raises(AssertionError, match=r"Late.means_now\(state, t\): .* for arm 0 in rounds"):
-        check_environment(Late(swap=3000))
-
-    @jaxbandit.pytree
-    class Undeclared(Swapping):
-        declares = Declares(pairing="round", problem="restless")
-
-    with pytest.raises(
-        AssertionError, match=r'depends on the round, declare Declares\(problem="changing"\) and means_now\(state, t\)'
-    ):
-        check_environment(Undeclared(swap=12_000))
 
 
 @pytest.mark.slow
@@ -254,32 +164,26 @@ def test_a_policy_keeps_what_it_worked_out_for_a_round(late, first, length):
     assert 0.35 < changes[:, draws].mean() < 0.65  # of at least 320 fair draws: outside once in 1e7
 
 
-OLD_POLICIES = {
-    "scores_and_state": ({"scores_and_state": lambda *_: None}, "scores_and_state; let scores return the pair"),
-    "reordered": ({"reordered": lambda *_: None}, r"reordered; mark fields .*per_arm"),
-}
-OLD_ENVIRONMENTS = {
-    "problem": ({"problem": "changing"}, r"problem; write declares = jaxbandit.Declares\(problem=..\)"),
-    "pays": ({"pays": "before"}, r"pays; write declares = "),
-    "means_at": ({"means_at": lambda *_: None}, r"means_at; write means_now\(state, t\)"),
-    "word": ({"declares": Declares(problem="chnging")}, "declares.problem: 'chnging' is not one of rested"),
-    "dict": ({"declares": {"problem": "changing"}}, "declares: .* is not a Declares"),
-}
+def test_a_policy_of_an_earlier_form_is_told_what_to_write():
+    for name, words in (("scores_and_state", "let scores return the pair"), ("reordered", "mark fields .*per_arm")):
+        policy = jaxbandit.pytree(type("Old", (Window,), {name: lambda *_: None}))()
+        with pytest.raises(ValueError, match=f"Old has {name}; {words}"):
+            simulate(ARMS, {"p": policy}, runs=2, horizon=4)
+        with pytest.raises(AssertionError, match=f"Old has {name}; {words}"):
+            check_policy(policy)
 
 
-@pytest.mark.parametrize("name", OLD_POLICIES)
-def test_a_policy_of_an_earlier_form_is_told_what_to_write(name):
-    more, message = OLD_POLICIES[name]
-    policy = jaxbandit.pytree(type("Old", (Window,), more))()
-    with pytest.raises(ValueError, match=f"Old has {message}"):
-        simulate(ARMS, {"p": policy}, runs=2, horizon=4)
-    with pytest.raises(AssertionError, match=f"Old has {message}"):
-        check_policy(policy)
-
-
-@pytest.mark.parametrize("name", OLD_ENVIRONMENTS)
-def test_declarations_of_an_earlier_form_and_wrong_ones_are_refused(name):
-    more, message = OLD_ENVIRONMENTS[name]
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ({"problem": "changing"}, r"problem; write declares = jaxbandit.Declares\(problem=..\)"),
+        ({"pays": "before"}, r"pays; write declares = "),
+        ({"means_at": lambda *_: None}, r"means_at; write means_now\(state, t\)"),
+        ({"declares": Declares(problem="chnging")}, "declares.problem: 'chnging' is not one of rested"),
+        ({"declares": {"problem": "changing"}}, "declares: .* is not a Declares"),
+    ],
+)
+def test_declarations_of_an_earlier_form_and_wrong_ones_are_refused(more, message):
     fields = {field: getattr(ARMS, field) for field in ARMS.__dataclass_fields__}
     arms = jaxbandit.pytree(type("Old", (type(ARMS),), more))(**fields)
     with pytest.raises(ValueError, match=rf"scenarios\['scenario'\].*{message}"):

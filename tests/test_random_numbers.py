@@ -38,7 +38,7 @@ def keys_in_jax(name, runs, arms):
     return RunKeys(environment, policy, jnp.stack(orders, -1).astype(jnp.int32))
 
 
-@pytest.mark.parametrize("name", ["a", "c", "Größe"])
+@pytest.mark.parametrize("name", ["Größe", pytest.param("c", marks=pytest.mark.slow)])
 def test_a_scenario_has_keys_of_its_own_which_anybody_can_make(name, independent):
     keys, expected = run_keys(KEY, np.arange(9), arms=3, scenario=name), keys_in_jax(name, 9, 3)
     for left, right in zip(keys[:2], expected[:2], strict=True):

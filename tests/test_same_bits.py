@@ -1,18 +1,24 @@
-"""The same counts to the bit, however the work is cut, resumed from a file, swept, and whichever runs are asked for."""
+"""The same counts to the bit, however the work is cut, resumed or swept, and by a policy within a wrapper."""
 
-from functools import cache
+import dataclasses
+from functools import cache, partial
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
 from environments import Rotting
-from every_policy import ARMS, EPISODES, SEEN
+from every_policy import ARMS, EPISODES, POLICIES, SEEN
 
-from jaxbandit import Result, simulate, sweep, two_state
+import jaxbandit
+from jaxbandit import Feedback, KnownBreaks, Result, Task, TsallisINF, simulate, sweep, two_state
 from jaxbandit.environments import gaussian, piecewise, restless
 from jaxbandit.families import Gaussian
 from jaxbandit.policies import CUSUM, TVKLUCB, UCB1, GradientBandit, KnownProcess, Thompson, Uniform, WithDetector
+from jaxbandit.simulation.asking.contracts import check_task
+from jaxbandit.simulation.asking.request import check
+from jaxbandit.simulation.uneven_delays import delayed
 
 OTHER = two_state([0.1, 0.4, 0.6], [0.4, 0.25, 0.3], initial_state="stationary")
 RECORD = {
@@ -51,12 +57,8 @@ GAMES = {
 }
 SIZE = {"key": jax.random.key(5), "runs": 23, "horizon": 60, "times": [1, 7, 31, 60]}
 SHORT = SIZE | {"horizon": 31, "times": [1, 7, 31]}
-CUTS = {
-    "chunk": {"chunk": 7},
-    "round": {"chunk": 1},
-    "tile": {"tile": 4, "chunk": 40},
-    "device": {"devices": jax.devices()[:1], "tile": 5},
-}
+TILES, DEVICE = {"tile": 4, "chunk": 40}, {"devices": jax.devices()[:1], "tile": 5}
+slow = partial(pytest.param, marks=pytest.mark.slow)
 
 
 @cache
@@ -75,20 +77,28 @@ def same(found, whole, runs=slice(None)):
             np.testing.assert_array_equal(left[label], right[label][:, :, runs])
 
 
-@pytest.mark.parametrize("cut", CUTS)
-@pytest.mark.parametrize("game", GAMES)
-def test_however_the_work_is_cut(game, cut):
-    same(simulate(**GAMES[game], **SIZE, **CUTS[cut]), undisturbed(game))
-
-
-@pytest.mark.parametrize("game", GAMES)
-def test_resumed_from_a_file(game, tmp_path):
+@pytest.mark.parametrize(
+    ("game", "cut"),
+    [
+        ("rotting", {"chunk": 1}),
+        ("independent", {"chunk": 1}),
+        ("numbers", {"chunk": 7}),
+        ("delayed", {"chunk": 7}),
+        slow("rejected", TILES),
+        slow("rested", TILES),
+        slow("episodes", TILES),
+        slow("recorded", TILES),
+        slow("restless", DEVICE),
+        slow("changing", DEVICE),
+    ],
+)
+def test_resumed_from_a_file_however_the_work_is_cut(game, cut, tmp_path):
     simulate(**GAMES[game], **SHORT, chunk=20).save(tmp_path / "short.npz")
     short = Result.load(tmp_path / "short.npz")
-    same(simulate(**GAMES[game], **SIZE, resume=short), undisturbed(game))
+    same(simulate(**GAMES[game], **SIZE, **cut, resume=short), undisturbed(game))
 
 
-@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("game", ["delayed", "independent", slow("recorded")])
 def test_swept_in_blocks_to_which_runs_are_added(game, tmp_path):
     case, options = GAMES[game] | SIZE | {"chunk": 20}, {"block": 12, "every": 1e-9, "progress": False}
     same(sweep({"c": case | {"runs": 11}}, tmp_path, **options)["c"], undisturbed(game), slice(11))
@@ -97,30 +107,23 @@ def test_swept_in_blocks_to_which_runs_are_added(game, tmp_path):
     assert swept.provenance["scenarios"] == undisturbed(game).provenance["scenarios"]
 
 
-@pytest.mark.parametrize("game", GAMES)
+@pytest.mark.parametrize("game", ["rejected", "restless"])
 @pytest.mark.slow
 def test_more_runs_and_a_part_of_them(game):
-    for runs, those in ((40, slice(23)), (range(3, 8), slice(3, 8))):
-        result = simulate(**GAMES[game], **SIZE | {"runs": runs})
-        if runs == 40:
-            same(undisturbed(game), result, those)
-        else:
-            same(result, undisturbed(game), those)
+    same(undisturbed(game), simulate(**GAMES[game], **SIZE | {"runs": 40}), slice(23))
+    same(simulate(**GAMES[game], **SIZE | {"runs": range(3, 8)}), undisturbed(game), slice(3, 8))
 
 
-@pytest.mark.parametrize("game", ["restless", "independent", "recorded"])
 @pytest.mark.slow
-def test_scenarios_and_variants_alone_and_in_another_order(game):
+def test_scenarios_and_variants_alone_and_in_another_order():
     """What else is played changes nothing: the counts follow the name and the number of a variant."""
-    scenarios, policies = GAMES[game]["scenarios"], GAMES[game]["policies"]
-    turned = simulate(**GAMES[game] | {"scenarios": dict(reversed(scenarios.items()))}, **SIZE)
-    for label, variants in policies.items():
-        expected = undisturbed(game).visits[label]
-        np.testing.assert_array_equal(turned.visits[label][::-1], expected)
-        for number, policy in enumerate(variants if isinstance(variants, list) else [variants]):
-            name = list(scenarios)[-1]
-            asked = GAMES[game] | {"scenarios": {name: scenarios[name]}, "policies": {label: policy}, "record": None}
-            np.testing.assert_array_equal(simulate(**asked, **SIZE).visits[label][0, 0], expected[-1, number])
+    game = GAMES["restless"]
+    turned = simulate(**game | {"scenarios": dict(reversed(RESTLESS.items()))}, **SIZE)
+    expected = undisturbed("restless").visits["ucb"]
+    np.testing.assert_array_equal(turned.visits["ucb"][::-1], expected)
+    for number, policy in enumerate(UCB["ucb"]):
+        alone = simulate(**game | {"scenarios": {"b": RESTLESS["b"]}, "policies": {"ucb": policy}}, **SIZE)
+        np.testing.assert_array_equal(alone.visits["ucb"][0, 0], expected[-1, number])
 
 
 @pytest.mark.parametrize(
@@ -134,3 +137,128 @@ def test_what_changed_is_refused(game, change, tmp_path):
     sweep({"c": GAMES[game] | SHORT}, tmp_path, progress=False)
     with pytest.raises(ValueError, match=rf"cases\['c'\]: {name} changed since"):
         sweep({"c": GAMES[game] | SHORT | change}, tmp_path, progress=False)
+
+
+# Wrapped policies play as they do alone: inside a detector that never fires, and where feedback is no round late
+
+NEVER = KnownBreaks([10**6])
+REFUSED = (
+    dict.fromkeys(
+        "KLUCBMC TVKLUCB IMEDMC JointKLUCB ThompsonMC PlugInGittins PosteriorGittins Gittins Whittle LPPriority "
+        "WhittleLastSeen BayesGittins BayesOptimal FollowVirtualAdvice LPUpdate TwoSet".split(),
+        "remembers in which state each arm is",
+    )
+    | dict.fromkeys("RatioKLUCB MixtureKLUCB PrimalDualBwK".split(), "forgets the money")
+    | dict.fromkeys("KnownProcess UCRL2 KLUCRL UCRL2B TUCRL PSRL IMEDRL UCBVI".split(), "share one state")
+)
+
+
+def test_who_may_be_restarted():
+    for name, (policy, environment) in POLICIES.items():
+        watched, task = WithDetector(policy, NEVER), Task(environment, horizon=20)
+        if name in REFUSED:
+            with pytest.raises(ValueError, match=REFUSED[name]):
+                check_task(name, watched, task)
+        else:
+            check_task(name, watched, task)
+
+
+def heard_at_once(policy, environment):
+    """The policy with its feedback no round late, through the wrapper for late feedback."""
+    view = check(environment, {"u": jaxbandit.Uniform()}, runs=1, horizon=20).traced.environment.shapes.feedback
+    return dataclasses.replace(delayed(policy, 1, 1, view, 1), delay=0)
+
+
+@pytest.mark.parametrize("name", ["UCB1", slow("TVKLUCB")])
+def test_a_wrapped_policy_plays_the_same(name):
+    """One that a detector may restart, in both wrappers, and one that remembers the arms' states."""
+    policy, environment = POLICIES[name]
+    wrapped = heard_at_once(policy if name in REFUSED else WithDetector(policy, NEVER), environment)
+    asked = {"runs": 3, "horizon": 20, "times": range(1, 21), "shuffle": True, "progress": False}
+    result = simulate(environment, {"alone": policy, "wrapped": wrapped}, **asked)
+    np.testing.assert_array_equal(result.visits["wrapped"], result.visits["alone"])
+
+
+@jaxbandit.pytree
+class Counting:
+    """Plays arm 0, and counts how often it was asked for scores."""
+
+    def init(self, reward):
+        return jnp.int32(0), jnp.zeros(reward.shape[0])
+
+    def scores(self, key, state, t):
+        return state[1], (state[0] + 1, state[1])
+
+    def update(self, state, feedback):
+        return state
+
+
+@pytest.mark.slow
+def test_a_policy_keeps_what_it_counts():
+    policies = {"alone": Counting(), "watched": WithDetector(Counting(), NEVER)}
+    record = {"calls": {"alone": lambda _, state, t: state[0], "watched": lambda _, state, t: state.policy[0]}}
+    for delay in (0, 2):
+        result = simulate(ARMS, policies, runs=2, horizon=20, times=[20], record=record, delay=delay, progress=False)
+        assert all((result.recorded["calls"][label] == 20).all() for label in policies)
+
+
+@jaxbandit.pytree
+class Lottery:
+    """Plays arms by fixed probabilities, which are a field and no method."""
+
+    probabilities: np.ndarray
+
+    def init(self, reward):
+        return ()
+
+    def scores(self, key, state, t):
+        return jnp.log(jnp.asarray(self.probabilities)) + jax.random.gumbel(key, (3,)), state
+
+    def update(self, state, feedback):
+        return state
+
+
+@pytest.mark.slow
+def test_the_probabilities_are_those_of_the_watched_policy():
+    """Late feedback is divided by the probability of its play."""
+    policies = {"alone": TsallisINF(), "watched": WithDetector(TsallisINF(), NEVER)}
+    visits = simulate(ARMS, policies, runs=3, horizon=20, delay=4).visits
+    np.testing.assert_array_equal(visits["watched"], visits["alone"])
+
+
+@pytest.mark.slow
+def test_arms_are_played_by_turns_with_certainty():
+    """With all rounds by turns arm (t mod 3) has the probability 1, and its loss counts once, not divided by 1/3."""
+    policy = WithDetector(TsallisINF(), jaxbandit.CUSUM(threshold=9.0, alpha=1.0))
+    scores, update, probabilities = map(jax.jit, (policy.scores, policy.update, policy.probabilities))
+    state = policy.init(jnp.array([[0.0, 1.0]] * 3))
+    for t in (1, 2):
+        assert probabilities(state, jnp.int32(t)).tolist() == [float(k == t % 3) for k in range(3)]
+        assert int(jnp.argmax(scores(jax.random.key(t), state, jnp.int32(t))[0])) == t % 3
+        arm, nothing = jnp.array([t % 3], jnp.int32), jnp.zeros(1, jnp.int32)
+        state = update(state, Feedback(arm, nothing, nothing, jnp.zeros(1), jnp.int32(t)))
+    np.testing.assert_allclose(-state.policy.gains.high, [0, 1, 1])
+
+
+def test_a_wrapper_has_what_its_policy_has():
+    for policy in (jaxbandit.KLUCB(), TsallisINF(), jaxbandit.TVKLUCB(), Lottery(np.array([0.2, 0.3, 0.5]))):
+        for wrapper in (heard_at_once(policy, ARMS), WithDetector(policy, NEVER)):
+            for method in ("probabilities", "markovian"):
+                assert callable(getattr(wrapper, method, None)) == callable(getattr(policy, method, None))
+    policy = jaxbandit.TVKLUCB()
+    waiting = heard_at_once(policy, ARMS)
+    state = waiting.init(jnp.asarray(ARMS.reward))
+    counts = jnp.array([[[9, 1], [1, 9]], [[5, 5], [5, 5]], [[0, 0], [0, 0]]], jnp.int32)
+    seen = state.policy.seen._replace(counts=counts)
+    state = state._replace(policy=state.policy._replace(seen=seen))
+    expected = policy.markovian(state.policy, jnp.int32(31))
+    assert waiting.markovian(state, jnp.int32(31)).tolist() == expected.tolist() and expected.tolist()[:2] == [1, 0]
+    with pytest.raises(ValueError, match="SlidingWindowUCB|window"):
+        heard_at_once(jaxbandit.SlidingWindowUCB(50), ARMS).validate(Task(ARMS, horizon=20))
+
+
+def test_an_arm_alone_is_not_restarted_where_all_share_a_round():
+    policy, arms = POLICIES["PosteriorWhittle"]
+    with pytest.raises(ValueError, match="policy: PosteriorWhittle needs one round for all arms, .* give local=False"):
+        WithDetector(policy, jaxbandit.GLR(delta=0.1, alpha=0.1)).validate(Task(arms))
+    WithDetector(policy, jaxbandit.GLR(delta=0.1, alpha=0.1), local=False).validate(Task(arms))

@@ -1,6 +1,8 @@
-"""The simulator: random numbers, orders, times and states; what is compiled and how often; rounds played by hand."""
+"""The simulator: times, states and cuts of the work; what is compiled and how often; runs that their policy ends."""
 
 import itertools
+import math
+import subprocess
 import sys
 import warnings
 from types import SimpleNamespace
@@ -12,12 +14,14 @@ import numpy as np
 import pytest
 
 import jaxbandit
-from jaxbandit import KLUCB, TVKLUCB, UCBSM, Result, Uniform, simulate, two_state
+from jaxbandit import KLUCB, TVKLUCB, UCB1, UCBSM, Result, Thompson, Uniform, bernoulli, metrics, simulate, two_state
 from jaxbandit.fast.batching import over_runs
 from jaxbandit.simulation import loop
+from jaxbandit.simulation.asking.request import check
 from jaxbandit.simulation.chance import run_keys
-from jaxbandit.simulation.plan import make_plan
-from jaxbandit.simulation.rounds import initial_carry
+from jaxbandit.simulation.plan import VECTOR, cut, few_widths, make_plan
+from jaxbandit.simulation.rounds import initial_carry, play_chunk
+from jaxbandit.simulation.telling import free_memory
 from jaxbandit.simulation.tiles import Tile
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
@@ -27,45 +31,35 @@ COMMON = {"key": jax.random.key(5), "runs": 23, "horizon": 300, "times": [7, 150
 
 
 def same(left: Result, right: Result) -> None:
-    assert left.labels == right.labels
-    np.testing.assert_array_equal(left.times, right.times)
-    for label in left.labels:
-        np.testing.assert_array_equal(left.visits[label], right.visits[label])
-        for x, y in zip(left.carry[label], right.carry[label], strict=True):
-            np.testing.assert_array_equal(x, y)
+    def parts(of: Result):
+        carry = {label: list(leaves) for label, leaves in of.carry.items()}
+        return of.times, of.visits, carry, of.stopped, of.answers, of.recorded
+
+    chex.assert_trees_all_equal(parts(left), parts(right))
 
 
-@pytest.mark.parametrize("runs", [1200, 5000])
 @pytest.mark.slow
-def test_scenarios_and_variants_beyond_the_cache(runs):
+def test_scenarios_and_variants_beyond_the_cache():
     """Two of four variants at a time with 1,200 runs, one after the other with 5,000."""
     variants = [UCBSM(constant) for constant in (0.3, 1.0, 3.0, 9.0)]
     options = COMMON | {"horizon": 40, "times": [40]}
     few = simulate({"a": ARMS, "b": OTHER}, {"ucb": variants}, **options)
-    many = simulate({"a": ARMS, "b": OTHER}, {"ucb": variants}, **options | {"runs": runs})
-    np.testing.assert_array_equal(many.visits["ucb"][:, :, :23], few.visits["ucb"])
-
-
-def test_ten_million_rounds():
-    """Counts add up to the rounds at every recorded one, and nothing is NaN."""
-    asked = {"runs": 4, "horizon": 10_000_000, "times": [2**24 // 4, 10_000_000]}
-    result = simulate(ARMS, {"tv": TVKLUCB()}, **asked, devices=jax.local_devices()[:1])
-    assert (result.visits["tv"].sum((-1, -2)) == result.times).all()
-    regret = jaxbandit.metrics.pseudo_regret(result, "tv")
-    assert np.isfinite(regret).all() and (regret >= 0).all()
+    for runs in (1200, 5000):
+        many = simulate({"a": ARMS, "b": OTHER}, {"ucb": variants}, **options | {"runs": runs})
+        np.testing.assert_array_equal(many.visits["ucb"][:, :, :23], few.visits["ucb"])
 
 
 def test_pieces_come_every_so_many_seconds(monkeypatch):
     """By a clock that goes on a second a look, and there is a look a chunk: three chunks of ten rounds a piece."""
     clock = itertools.count(100)
     monkeypatch.setattr(loop, "time", SimpleNamespace(monotonic=lambda: next(clock)))
-    request = jaxbandit.simulation.asking.request.check(ARMS, {"u": Uniform()}, runs=3, horizon=70)
+    request = check(ARMS, {"u": Uniform()}, runs=3, horizon=70)
     result = loop.pieces(request, loop.progress_bar(0, False), chunk=10, every=3)
     assert [piece.rounds for piece in result] == [30, 60, 70]
 
 
 def cut_work(runs=4):
-    request = jaxbandit.simulation.asking.request.check(ARMS, {"tv": TVKLUCB()}, runs=runs, horizon=50)
+    request = check(ARMS, {"tv": TVKLUCB()}, runs=runs, horizon=50)
     return request, make_plan(request, 25, None, None)
 
 
@@ -140,7 +134,7 @@ def test_more_times_than_a_chunk_has_room_for():
 
 def test_no_communication_between_devices():
     request, plan = cut_work()
-    tile = jaxbandit.simulation.tiles.Tile(request, plan, 0, None)
+    tile = Tile(request, plan, 0, None)
     text = chunk_of(request, plan).lower(*tile._arguments("tv", 1, 25, [])).compile().as_text()
     for word in ("all-reduce", "all-gather", "all-to-all", "collective-permute", "reduce-scatter"):
         assert word not in text
@@ -227,3 +221,203 @@ def test_a_notebook_without_widgets_begins_without_a_warning(monkeypatch):
         warnings.simplefilter("always")  # one that were an error tqdm would swallow
         loop.progress_bar(10, False).close()
     assert not said
+
+
+# runs that end when their policy stops
+
+ENDS = [5, 40, 100, 400]
+STOPPED = {"runs": 300, "until": "stopped", "progress": False}
+
+
+@jaxbandit.pytree
+class Race:
+    """Plays at random until an arm has collected so much, and answers it."""
+
+    goal: float = 20.0
+
+    def init(self, reward):
+        return jnp.zeros(len(reward))
+
+    def scores(self, key, state, t):
+        return jax.random.uniform(key, state.shape), state
+
+    def update(self, state, feedback):
+        return state.at[feedback.arms[0]].add(feedback.rewards[0])
+
+    def stop(self, state, t):
+        return state.max() >= self.goal
+
+    def answer(self, state, t):
+        return jnp.argmax(state).astype(jnp.int32)
+
+
+RACES = {"race": [Race(10.0), Race(50.0), Race(75.0)]}
+MOST = {"most": lambda arms, state, t: state.max()}
+
+
+@pytest.fixture(scope="module")
+def stopped():
+    return simulate(ARMS, RACES, horizon=400, times=ENDS, record=MOST, **STOPPED)
+
+
+@pytest.mark.slow
+def test_a_run_ends_as_in_a_loop(stopped):
+    """Round by round, with the functions that a user may call."""
+    keys, policy = run_keys(jax.random.key(0), jnp.arange(16)), Race(50.0)
+    carry, ends, answers = initial_carry(ARMS, policy, keys), np.zeros(16, int), np.full(16, -1)
+    play = jax.jit(play_chunk)
+    at_end = np.zeros((3, 2, 16), int)
+    for t in range(1, 401):
+        carry, _, _ = play(ARMS, policy, keys, carry, jnp.int32(t), jnp.zeros(1, jnp.int32), jnp.int32(1))
+        collected = np.asarray(carry.policy)
+        new = (ends == 0) & (collected.max(0) >= 50)
+        ends[new], answers[new] = t, collected.argmax(0)[new]
+        at_end[..., new] = np.asarray(carry.visits)[..., new]
+        if ends.all():
+            break
+    assert ends.all() and (stopped.stopped["race"][0, 1, :16] == ends).all()
+    assert (stopped.answers["race"][0, 1, :16] == answers).all()
+    assert (stopped.visits["race"][0, 1, :16, -1] == np.moveaxis(at_end, -1, 0)).all()
+
+
+def test_a_run_that_has_ended_stands_still(stopped):
+    for label in stopped.labels:
+        plays, ends = stopped.visits[label].sum((-1, -2)), stopped.stopped[label]
+        played = np.minimum(ENDS, np.where(ends > 0, ends, 400)[..., None])
+        assert (plays == played).all()
+        assert ((stopped.answers[label] == -1) == (ends == 0)).all()
+        regret = metrics.realised_regret(stopped, label) - played * ARMS.means().max()
+        np.testing.assert_allclose(regret, -stopped.visits[label][..., 1].sum(-1), atol=1e-9)
+    assert (ends[0, 2] == 0).any() and (ends[0, 2] > 0).any()
+    assert (stopped.recorded["most"]["race"][0, 0, :, -1] == 10).all()
+    assert (metrics.best_share(stopped, "race") <= 1).all()
+
+
+@pytest.mark.slow
+def test_runs_that_end_go_on_from_a_file_in_any_cut(stopped, tmp_path):
+    asked = STOPPED | {"scenarios": ARMS, "policies": RACES, "record": MOST}
+    half = simulate(**asked, horizon=100, times=ENDS[:3], chunk=37)
+    half.save(tmp_path / "half.npz")
+    same(loaded := Result.load(tmp_path / "half.npz"), half)
+    cuts = {"chunk": 90, "tile": 60, "devices": jax.devices()[:1]}
+    same(simulate(**asked, horizon=400, times=ENDS, resume=loaded, **cuts), stopped)
+
+
+def test_states_that_nobody_records_go_on_without_a_trace(stopped):
+    other = simulate(ARMS, RACES, horizon=400, times=ENDS, **STOPPED)
+    for name in ("visits", "stopped", "answers"):
+        assert (getattr(other, name)["race"] == getattr(stopped, name)["race"]).all()
+
+
+def test_answers_are_the_environments_arms():
+    """Whatever the order in which the policy sees them, and with feedback that comes late."""
+    arms = bernoulli([0.0, 0.0, 1.0])
+    result = simulate(arms, {"race": Race(20.0)}, horizon=400, shuffle=True, delay=2, **STOPPED)
+    assert (result.answers["race"] == 2).all()
+
+
+def test_what_does_not_stop_is_refused():
+    size = {"runs": 2, "horizon": 10, "progress": False}
+    with pytest.raises(ValueError, match=r"policies\['u'\]: it has no stop"):
+        simulate(ARMS, {"r": Race(), "u": UCB1()}, until="stopped", **size)
+    with pytest.raises(ValueError, match=r'policies\[\'r\'\]: it stops .* until="stopped"'):
+        simulate(ARMS, {"u": Uniform(), "r": Race()}, **size)
+    with pytest.raises(ValueError, match="until: 'end' is neither"):
+        simulate(ARMS, {"r": Race()}, until="end", **size)
+    with pytest.raises(ValueError, match="plays: 2 arms a round"):
+        simulate(ARMS, {"r": Race()}, until="stopped", plays=2, **size)
+
+
+# how the work is cut
+
+
+def drawn(number, most, seed):
+    """Integers up to `most`, as many of each size."""
+    few = np.random.default_rng(seed).uniform(0, np.log(most), number)
+    return np.exp(few).astype(int).tolist()
+
+
+def test_every_tile_has_a_run_and_every_run_a_tile():
+    for runs, devices, tile in zip(drawn(500, 3_000_000, 0), drawn(500, 64, 1), drawn(500, 200_000, 2), strict=True):
+        devices = min(devices, runs)
+        tiles, width = cut(runs, devices, tile)
+        assert (tiles - 1) * width < runs <= tiles * width
+        assert width % devices == 0
+        assert width // devices <= tile
+
+
+@pytest.mark.parametrize("most", [256, 341, 512, 1365, 2048, 5120])
+def test_few_widths(most):
+    """At most 10 of them, none beyond the cache; twice the runs at most, and of many runs 40 % more at most."""
+    for runs in [1, 2, *drawn(300, 3_000_000, 0)]:
+        width = few_widths(runs, most)
+        assert width == 1 if runs == 1 else width in [VECTOR << n for n in range(9)]
+        assert width <= most
+        played = math.ceil(runs / width) * width
+        assert played < 2 * max(runs, 9)
+        assert runs < 512 or played <= 1.4 * runs
+
+
+@pytest.mark.slow
+def test_runs_played_in_blocks_are_those_played_at_once():
+    """1,500 runs on one device, in blocks of 128, and at once: counts and what is recorded."""
+    arms = two_state([0.5, 0.3], [0.4, 0.65])
+    request = check(arms, {"tv": TVKLUCB()}, runs=1500, horizon=90, times=[90])
+    plan = make_plan(request, None, None, jax.devices()[:1])
+    assert plan.blocks == plan.width // 128 > 1
+    asked = {"runs": 1500, "horizon": 90, "times": [7, 40, 90], "chunk": 30, "devices": jax.devices()[:1]}
+    seen = {"states": lambda environment, policy, t, own: environment.states.sum()}
+    blocks, once = (
+        simulate(arms, {"tv": TVKLUCB(), "t": Thompson()}, tile=tile, record=seen, progress=False, **asked)
+        for tile in (None, 1500)
+    )
+    for label in ("tv", "t"):
+        np.testing.assert_array_equal(blocks.visits[label], once.visits[label])
+        np.testing.assert_array_equal(blocks.recorded["states"][label], once.recorded["states"][label])
+
+
+HUGE = """
+import resource, sys
+import jax, jaxbandit
+from jaxbandit.simulation.telling import free_memory
+arms = jaxbandit.random_arms(jax.random.key(0), 20, 2)
+asked = dict(scenarios=arms, policies={"U": jaxbandit.Uniform()})
+jaxbandit.simulate(**asked, runs=64, horizon=5, times=[5])  # what JAX itself takes
+used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + 2**30, used + 2**30))
+for runs in (10**7, 10**8):
+    for play in (lambda: jaxbandit.simulate(**asked, runs=runs),
+                 lambda: jaxbandit.sweep({"c": asked | {"runs": runs}}, sys.argv[1])):
+        try:
+            play()
+        except ValueError as error:
+            print(error)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit is Linux's")
+@pytest.mark.slow
+def test_what_does_not_fit_into_memory_is_refused_with_its_numbers(tmp_path):
+    """In a process that may have one GiB more than it has: refused before anything is allocated or written."""
+    command = [sys.executable, "-c", HUGE, str(tmp_path / "s")]
+    played = subprocess.run(command, capture_output=True, text=True, check=False)
+    lines = played.stdout.splitlines()
+    assert played.returncode == 0 and len(lines) == 4, played.stderr[-800:]
+    assert lines[0].startswith("runs: 10,000,000 runs x ") and " x 20 arms x 2 states x " in lines[0]
+    assert "record fewer rounds (times=[horizon])" in lines[0] and "block=" in lines[0]
+    assert lines[1].startswith("cases: 10,000,000 runs") and lines[3].startswith("cases: 100,000,000 runs")
+    assert not (tmp_path / "s").exists()
+
+
+@pytest.mark.slow
+def test_the_estimate_is_what_a_result_takes():
+    arms = bernoulli([0.5, 0.4, 0.3])
+    policies = {"tv": [TVKLUCB(), TVKLUCB(scale=2.0)], "u": Uniform()}
+    record = {"t": lambda environment, state, t: t}
+    request = check({"a": arms, "b": arms}, policies, runs=7, horizon=30, times=[3, 30], record=record)
+    result = simulate({"a": arms, "b": arms}, policies, runs=7, horizon=30, times=[3, 30], record=record)
+    arrays = [*result.visits.values(), *result.recorded["t"].values()]
+    assert free_memory.bytes_of_result(request) == sum(array.nbytes for array in arrays)
+    carried = sum(leaf.nbytes for leaves in result.carry.values() for leaf in leaves)
+    assert free_memory.bytes_carried(request) == 2 * carried
+    assert 2**20 < free_memory.free_bytes() < 2**50
