@@ -56,7 +56,7 @@ class IMEDRL:
 
     >>> policy = IMEDRL()
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]), jnp.array([0, 0]))
-    >>> policy.scores(None, state, 1)[0].tolist()
+    >>> jax.jit(policy.scores)(None, state, 1)[0].tolist()
     [inf, inf]
     """
 
@@ -130,7 +130,7 @@ def dual(law: Array, above: Array, end: Array) -> Array:
     else safeguarded Newton steps find its root.
 
     >>> above = jnp.array([0.78, 1.78, 1.92, 2.56]) - 2.329296
-    >>> round(float(dual(jnp.array([0.018, 0.51, 0.45, 0.022]), above, 1 / (3.06 - 2.329296))), 5)
+    >>> round(float(jax.jit(dual)(jnp.array([0.018, 0.51, 0.45, 0.022]), above, 1 / (3.06 - 2.329296))), 5)
     0.49819
     """
 

@@ -43,9 +43,10 @@ class KLUCRL:
 
     Source: Filippi, Cappe and Garivier 2010.
 
+    >>> import jax
     >>> policy = KLUCRL()
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]), jnp.array([0, 0]))
-    >>> policy.scores(None, state, 1)[0].tolist()
+    >>> jax.jit(policy.scores)(None, state, 1)[0].tolist()
     [inf, 0.0]
     """
 

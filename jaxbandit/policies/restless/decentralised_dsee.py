@@ -39,8 +39,10 @@ class DecentralisedDSEE:
     Source: Liu, Liu and Zhao 2013. Its section on several players was not opened: the first arms of the players and the
     parts of an exploitation are after its abstract, and that of Liu and Zhao on time division (arXiv 0910.2065).
 
+    >>> import jax
     >>> policy = DecentralisedDSEE(player=[0, 0, 0, 1, 1, 1], channel=[0, 1, 2, 0, 1, 2])
-    >>> policy.scores(None, policy.init(jnp.array([[0.0, 1.0, 0.0]] * 6)), jnp.int32(1))[0].tolist()
+    >>> state = policy.init(jnp.array([[0.0, 1.0, 0.0]] * 6))
+    >>> jax.jit(policy.scores)(None, state, jnp.int32(1))[0].tolist()
     [1.0, 0.0, 0.0, 0.0, 1.0, 0.0]
     """
 
