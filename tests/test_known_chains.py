@@ -13,30 +13,12 @@ from jax.extend.random import threefry_2x32
 from scipy import stats
 
 import jaxbandit
-from jaxbandit import (
-    KLUCB,
-    UCB1,
-    Feedback,
-    Gittins,
-    KnownProcess,
-    LPPriority,
-    Myopic,
-    PlugInGittins,
-    PosteriorGittins,
-    Task,
-    Uniform,
-    Whittle,
-    environments,
-    indices,
-    metrics,
-    simulate,
-    two_state,
-)
+from jaxbandit import KLUCB, Feedback, Gittins, Myopic, Task, Uniform, Whittle, environments, indices, metrics, simulate
 from jaxbandit.environments import restarting, restless
 from jaxbandit.policies import GLR, MOSS, HiddenMyopic, KnownBreaks, WhittleLastSeen, WithDetector
 from jaxbandit.policies.parts.knowledge import made_for
 
-ARMS = two_state([0.5, 0.4, 0.3, 0.2, 0.1], [0.4, 0.55, 0.65, 0.65, 0.7])
+ARMS = jaxbandit.two_state([0.5, 0.4, 0.3, 0.2, 0.1], [0.4, 0.55, 0.65, 0.65, 0.7])
 ACTIVE = np.array(
     [[[0.5, 0.4, 0.1], [0.2, 0.5, 0.3], [0.05, 0.25, 0.7]], [[0.7, 0.2, 0.1], [0.3, 0.3, 0.4], [0.3, 0.1, 0.6]]]
 )
@@ -91,7 +73,7 @@ def test_any_order_of_the_arms(observed):
 def test_plugged_in_estimates_of_more_states():
     """Every round played again in float64: counts, estimates, indices from their definitions; arms begin again."""
     arms = restarting(jaxbandit.random_arms(jax.random.key(5), 3, 3, initial_state=1), 0.9)
-    policy = PlugInGittins(discount=0.9, prior=2.0, initial_state=1)
+    policy = jaxbandit.PlugInGittins(discount=0.9, prior=2.0, initial_state=1)
     state, stands = policy.init(jnp.asarray(arms.reward, float)), arms.init(jax.random.key(1))
     scores, update, step = jax.jit(policy.scores), jax.jit(policy.update), jax.jit(arms.step)
     counts, here = np.zeros((3, 3, 3)), np.ones(3, int)
@@ -112,7 +94,7 @@ def test_plugged_in_estimates_of_more_states():
 def test_posterior_gittins_chooses_as_often_as_draws_say():
     """Exact binomial test at 1e-9 of 50,000 choices against 400,000 draws by NumPy, whose share may be off by 0.004."""
     counts = np.array([[[3, 2], [1, 4]], [[0, 1], [2, 2]]])
-    policy = PosteriorGittins(discount=0.9, prior=1.0)
+    policy = jaxbandit.PosteriorGittins(discount=0.9, prior=1.0)
     state = policy.init(jnp.array([[0.0, 1.0]] * 2))
     state = state._replace(counts=jnp.asarray(counts), known=jnp.asarray(counts), states=jnp.array([1, 0]))
     rng = np.random.default_rng(0)
@@ -134,7 +116,7 @@ def test_posterior_gittins_chooses_as_often_as_draws_say():
 
 @pytest.mark.slow
 def test_rows_are_drawn_once_an_episode():
-    policy = PosteriorGittins(discount=0.9, initial_state=1)
+    policy = jaxbandit.PosteriorGittins(discount=0.9, initial_state=1)
     state = policy.init(jnp.array([[0.0, 1.0, 0.3]] * 3))
     keys, of_key = jax.random.split(jax.random.key(0), 2), jax.jit(policy.scores)
 
@@ -163,7 +145,7 @@ def plain_draw(words, counter, number):
 
 def test_restarting_arms_draw_by_arm_episode_and_play():
     """Every round played again in Python integers, from the run's key: moves, returns and first states."""
-    arms = two_state([0.5, 0.3], [0.4, 0.6], initial_state="stationary")
+    arms = jaxbandit.two_state([0.5, 0.3], [0.4, 0.6], initial_state="stationary")
     environment = restarting(arms, 0.8)
     key = jax.random.key(4)
     words = jax.random.key_data(key)
@@ -195,7 +177,9 @@ def test_restarting_arms_draw_by_arm_episode_and_play():
 
 def test_restarting_arms_pay_the_discounted_reward():
     """What one arm pays alone is `means`, what Gittins collects is `comparator`."""
-    arms = two_state([0.3, 0.1, 0.6], [0.5, 0.05, 0.9], [[0, 1], [0.2, 0.6], [0.4, 0.5]], initial_state="stationary")
+    arms = jaxbandit.two_state(
+        [0.3, 0.1, 0.6], [0.5, 0.05, 0.9], [[0, 1], [0.2, 0.6], [0.4, 0.5]], initial_state="stationary"
+    )
     environment = restarting(arms, 0.9)
     for k, rows in enumerate(arms.transition):
         values = np.linalg.solve(np.eye(2) - 0.9 * rows, rows @ arms.reward[k])
@@ -205,7 +189,7 @@ def test_restarting_arms_pay_the_discounted_reward():
 
 
 def test_discounted_reward_against_a_loop():
-    environment = two_state([0.5, 0.3], [0.4, 0.6], [[0.0, 2.0], [-1.0, 1.0]])
+    environment = jaxbandit.two_state([0.5, 0.3], [0.4, 0.6], [[0.0, 2.0], [-1.0, 1.0]])
     asked = {"runs": 7, "horizon": 40, "plays": 2, "progress": False}
     times = [1, 2, 5, 6, 20, 40]
     full, some = (simulate(environment, {"u": Uniform()}, times=each, **asked) for each in (np.arange(1, 41), times))
@@ -272,8 +256,8 @@ def test_bad_input(call, message):
 # what a policy was told or made for is compared with what it is asked to play, before anything is compiled
 
 ROWS, WAIT = np.array([[[0.1, 0.9], [0.2, 0.8]]] * 3), np.array([[[0.9, 0.1], [0.3, 0.7]]] * 3)
-RESTED = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
-OTHER = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.6])
+RESTED = jaxbandit.two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
+OTHER = jaxbandit.two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.6])
 SEEN = restless(ROWS, (0, 1), WAIT, observed=True)
 UNSEEN = restless(ROWS, (0, 1), WAIT)
 ALL_PAY = restless(ROWS, (0, 1), WAIT, observed=True, paid="all")
@@ -286,12 +270,17 @@ MADE = {  # by policy: it, the arms that it was made for, and others, with what 
     "Whittle-rows": (Whittle.of(SEEN), SEEN, restless(WAIT, (0, 1), ROWS, observed=True), "in transition, passive"),
     "Whittle-pays": (Whittle.of(SEEN), SEEN, restless(ROWS, (0, 2), WAIT, observed=True), "in reward"),
     "Whittle-played": (Whittle.of(SEEN), SEEN, ALL_PAY, "those that are played pay; in .* all pay, played or not"),
-    "LPPriority": (LPPriority.of(ALL_PAY, 1), ALL_PAY, of_rows(observed=True, paid="all", cost=0.1), "in cost"),
+    "LPPriority": (
+        jaxbandit.LPPriority.of(ALL_PAY, 1),
+        ALL_PAY,
+        of_rows(observed=True, paid="all", cost=0.1),
+        "in cost",
+    ),
     "WhittleLastSeen": (WhittleLastSeen.of(UNSEEN, 5), UNSEEN, of_rows(initial_state=0), "in initial"),
     "Myopic": (Myopic.of(ALIKE), ALIKE, UNSEEN, "in passive"),
     "HiddenMyopic": (HiddenMyopic.of(HIDDEN), HIDDEN, environments.hidden(ROWS, [[0.2, 0.8]] * 3), "in emission"),
-    "KnownProcess": (KnownProcess.of(RIVER), RIVER, environments.riverswim(4, up=0.3), "in transition"),
-    "KnownProcess-steps": (KnownProcess.of(RIVER), RIVER, environments.riverswim(4, steps=5), "in steps"),
+    "KnownProcess": (jaxbandit.KnownProcess.of(RIVER), RIVER, environments.riverswim(4, up=0.3), "in transition"),
+    "KnownProcess-steps": (jaxbandit.KnownProcess.of(RIVER), RIVER, environments.riverswim(4, steps=5), "in steps"),
 }
 
 
@@ -347,7 +336,7 @@ def test_what_environments_tell_of_their_laws():
 
 @pytest.mark.parametrize("arms", [RESTED, HIDDEN, RIVER, environments.gaussian([0.0, 1.0]), None])
 def test_a_policy_is_not_made_from_arms_that_it_is_not_for(arms):
-    for make in (Myopic.of, lambda other: LPPriority.of(other, 1), jaxbandit.WhittleBelief.of):
+    for make in (Myopic.of, lambda other: jaxbandit.LPPriority.of(other, 1), jaxbandit.WhittleBelief.of):
         with pytest.raises(ValueError, match="^(arms|environment): one of environments.restless is needed, and "):
             make(arms)
 
@@ -374,9 +363,9 @@ def test_a_horizon_that_ends_before_the_game_is_refused(policy):
 def test_breaks_that_the_environment_does_not_have_are_refused():
     arms = environments.piecewise([11, 31], [[0.5, 0.3], [0.2, 0.9], [0.5, 0.3]])
     for breaks, horizon in (([11, 31], 50), ([31, 11], 50), ([11], 30), ([11, 40], 30), ([], 10)):
-        WithDetector(UCB1(), KnownBreaks(np.array(breaks, int))).validate(Task(arms, horizon=horizon))
+        WithDetector(jaxbandit.UCB1(), KnownBreaks(np.array(breaks, int))).validate(Task(arms, horizon=horizon))
     with pytest.raises(ValueError, match=r"detector: breaks: round 31 is a break of .*; give KnownBreaks\(environment"):
-        simulate(arms, {"p": WithDetector(UCB1(), KnownBreaks([11]))}, runs=1, horizon=50)
+        simulate(arms, {"p": WithDetector(jaxbandit.UCB1(), KnownBreaks([11]))}, runs=1, horizon=50)
     with pytest.raises(ValueError, match="breaks: round 12 is no break of"):
-        simulate(arms, {"p": WithDetector(UCB1(), KnownBreaks([11, 12, 31]))}, runs=1, horizon=50)
-    WithDetector(UCB1(), KnownBreaks([12])).validate(Task(RESTED, horizon=50))  # arms that declare none
+        simulate(arms, {"p": WithDetector(jaxbandit.UCB1(), KnownBreaks([11, 12, 31]))}, runs=1, horizon=50)
+    WithDetector(jaxbandit.UCB1(), KnownBreaks([12])).validate(Task(RESTED, horizon=50))  # arms that declare none
