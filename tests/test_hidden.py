@@ -145,7 +145,7 @@ def test_hidden_beliefs():
 def test_what_cannot_be_shown_leaves_the_belief_a_law():
     policy = HiddenMyopic([TWO] * 2, [[[1.0, 0.0], [1.0, 0.0]]] * 2, [[0.5, 0.5]] * 2)
     inputs = [jnp.array([x], jnp.int32) for x in (0, 0, 1)]
-    state = policy.update(policy.init(jnp.array([[0.0, 1.0]] * 2)), Feedback(*inputs, jnp.zeros(1), 1))
+    state = jax.jit(policy.update)(policy.init(jnp.array([[0.0, 1.0]] * 2)), Feedback(*inputs, jnp.zeros(1), 1))
     np.testing.assert_allclose(state.beliefs.sum(-1), 1, rtol=1e-6)
 
 
@@ -211,8 +211,8 @@ def test_chains_are_drawn_by_their_weights():
 
 
 def test_it_comes_to_play_the_best_arm():
-    """Means .62 and .35 in states that last; 60 runs: a share of .9 is ten standard errors below what was seen."""
+    """Means .62 and .35 in states that last; 30 runs: a share of .8 is five standard errors below what was seen."""
     arms = hidden([[[0.9, 0.1], [0.05, 0.95]], [[0.95, 0.05], [0.1, 0.9]]], [[0.1, 0.9], [0.1, 0.85]])
-    result = simulate(arms, {"h": HiddenThompson(4)}, runs=60, horizon=1000, times=[500, 1000], progress=False)
+    result = simulate(arms, {"h": HiddenThompson(4)}, runs=30, horizon=600, times=[300, 600], progress=False)
     late = np.diff(result.visits["h"][0, 0].sum(-1), axis=1)[:, 0]
-    assert (late[:, 0] / 500).mean() > 0.9
+    assert (late[:, 0] / 300).mean() > 0.8
