@@ -232,7 +232,7 @@ def test_optimists_play_as_their_loops(policy, process):
 
 @pytest.mark.parametrize(
     ("policy", "process"),
-    [(PSRL(), "two"), (PSRL(tsde=True), "random"), (PSRL(rewards="learned"), "random")],
+    [(PSRL(), "two"), (PSRL(tsde=True, rewards="learned"), "random")],
 )
 @pytest.mark.slow
 def test_posterior_sampling_plays_as_its_loop(policy, process):
@@ -287,7 +287,7 @@ def test_drawn_processes_have_their_law():
 
 @pytest.mark.parametrize(
     ("policy", "process"),
-    [(IMEDRL(), "riverswim"), (IMEDRL(normalised=False), "two"), (IMEDRL(rewards="known"), "two")],
+    [(IMEDRL(), "riverswim"), (IMEDRL(normalised=False, rewards="known"), "two")],
 )
 @pytest.mark.slow
 def test_imed_rl_plays_as_its_loop(policy, process):
@@ -305,10 +305,9 @@ def test_imed_rl_plays_as_its_loop(policy, process):
         compared(played, counts, choose, left_out=0.2)
 
 
-@pytest.mark.parametrize("bonus", [pytest.param("CH", marks=pytest.mark.slow), "BF"])
-def test_ucbvi_plays_as_its_loop(bonus):
+def test_ucbvi_plays_as_its_loop():
     """Episodes of five steps, with a bonus that lets the policy settle."""
-    policy, steps = UCBVI(steps=5, horizon=ROUNDS, bonus=bonus, scale=0.01), 5
+    policy, steps = UCBVI(steps=5, horizon=ROUNDS, scale=0.01), 5
     reward = np.asarray(riverswim(4).reward)
     A, S = reward.shape
     for played in rounds("episodes", policy, steps):
@@ -318,7 +317,7 @@ def test_ucbvi_plays_as_its_loop(bonus):
             nonlocal Q
             h = (t - 1) % steps
             if h == 0:
-                Q = reference.ucbvi(counts, visits, Q, reward, steps, ROUNDS, bonus, 0.05, 0.01)
+                Q = reference.ucbvi(counts, visits, Q, reward, steps, ROUNDS, "BF", 0.05, 0.01)
             visits[h, s] += 1
             best = np.sort(Q[h, :, s])
             return int(Q[h, :, s].argmax()), best[-1] == best[-2] or best[-1] - best[-2] > 1e-5
