@@ -191,7 +191,6 @@ def test_the_expected_best_mean(kind):
 
 # policies
 
-
 TABLE = jnp.array([[0.0, 1.0], [0.0, 1.0]])
 
 

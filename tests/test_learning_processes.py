@@ -96,7 +96,7 @@ def test_backward_induction():
 
 
 def test_the_dual_of_imed_rl():
-    """Random ones, whose maximum scipy finds."""
+    """Random laws, whose maximum SciPy finds."""
     random = np.random.default_rng(0)
     laws, values = random.dirichlet(np.full(6, 0.3), 100), 3 * random.random((100, 6))
     upper = values.max(1) + random.random(100) * (random.random(100) < 0.7)
@@ -160,7 +160,6 @@ def test_bounds_of_ucbvi(bonus):
 
 
 # what policies play
-
 
 KEY = jax.random.key(3)
 PROCESSES = {

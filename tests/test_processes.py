@@ -240,7 +240,6 @@ def test_a_gymnasium_dictionary():
 
 # played
 
-
 KEY = jax.random.key(0)
 LAW = [0.2, 0.3, 0.5, 0.0, 0.0, 0.0]
 SWIM = riverswim()
