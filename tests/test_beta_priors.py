@@ -185,8 +185,9 @@ def test_the_expected_best_mean(kind):
     result = bayes_optimum(prior, 3, reward)
     assert abs(result.best_mean - best.mean()) < 5 * best.std() / np.sqrt(best.size)
     assert result.regret == pytest.approx(3 * result.best_mean - result.reward)
-    one = bayes_optimum(UNIFORM, 1)
-    assert (one.reward, one.best_mean) == pytest.approx((0.5, 2 / 3), abs=1e-12)
+    for horizon, best in ((1, 0.5), (10, 6.0217857143)):
+        result = bayes_optimum(UNIFORM, horizon)
+        assert (result.reward, result.best_mean) == pytest.approx((best, 2 / 3), abs=1e-10)
 
 
 # policies
