@@ -62,6 +62,36 @@ def test_indices_of_published_tables(discount, expected):
     np.testing.assert_allclose(result, expected, atol=1.6e-6)
 
 
+def chain_of_posteriors(a, b, depth):
+    """Rows and rewards of the chain whose states are successes, failures and what the last play paid, then the mean."""
+    numbers = {}
+    for n in range(depth + 1):
+        for s in range(n + 1):
+            numbers.update({(s, n - s, paid): None for paid in (0, 1)})
+    numbers |= {(s, "for ever"): None for s in range(depth + 1)}
+    numbers = {state: i for i, state in enumerate(numbers)}
+    rows, reward = np.zeros((len(numbers), len(numbers))), np.zeros(len(numbers))
+    for (s, *rest), i in numbers.items():
+        if rest == ["for ever"]:
+            rows[i, i], reward[i] = 1, (a + s) / (a + b + depth)
+            continue
+        f, reward[i] = rest[0], rest[1]
+        if s + f == depth:
+            rows[i, numbers[s, "for ever"]] = 1
+            continue
+        mean = (a + s) / (a + b + s + f)
+        rows[i, numbers[s + 1, f, 1]], rows[i, numbers[s, f + 1, 0]] = mean, 1 - mean
+    return rows, reward
+
+
+def test_the_chain_of_posteriors_has_this_index():
+    """By elimination of its states, which shares no step with the recursion."""
+    for discount, depth in ((0.0, 1), (0.5, 6), (0.97, 1), (0.97, 6)):
+        rows, reward = chain_of_posteriors(2.5, 0.3, depth)
+        exact = indices.gittins([rows], reward, discount)[0, 0]
+        assert indices.gittins_beta(2.5, 0.3, discount, depth) == pytest.approx(exact, abs=1e-12)
+
+
 def test_the_error_is_below_its_bound():
     """Against ten times the depth; an index grows with the depth, and is the mean without a future."""
     a, b = np.array([[1.0], [0.2], [9.0]]), np.array([0.5, 3.0])
