@@ -211,8 +211,8 @@ def test_chains_are_drawn_by_their_weights():
 
 
 def test_it_comes_to_play_the_best_arm():
-    """Means .62 and .35 in states that last; 30 runs: a share of .8 is five standard errors below what was seen."""
-    arms = hidden([[[0.9, 0.1], [0.05, 0.95]], [[0.95, 0.05], [0.1, 0.9]]], [[0.1, 0.9], [0.1, 0.85]])
+    """Means .62 and .35 in states that last; 30 runs: a share of .7 is six standard errors below what was seen."""
+    arms = hidden([[[0.95, 0.05], [0.1, 0.9]], [[0.9, 0.1], [0.05, 0.95]]], [[0.1, 0.85], [0.1, 0.9]])
     result = simulate(arms, {"h": HiddenThompson(4)}, runs=30, horizon=600, times=[300, 600], progress=False)
     late = np.diff(result.visits["h"][0, 0].sum(-1), axis=1)[:, 0]
-    assert (late[:, 0] / 300).mean() > 0.8
+    assert (late[:, 1] / 300).mean() > 0.7
