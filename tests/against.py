@@ -10,7 +10,6 @@ import jaxbandit
 from jaxbandit import Feedback, run_keys
 
 # A policy of each kind of state and index, where all of them would take minutes.
-EACH_KIND = ("UCBSM", "TVKLUCB", "KLUCBMC", "IMEDMC", "Thompson", "GradientBandit", "RCA", "PosteriorGittins")
 
 
 def check_law(counts, law, runs=20_000):

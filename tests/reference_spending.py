@@ -2,7 +2,6 @@
 
 import math
 from collections import defaultdict
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
@@ -87,21 +86,6 @@ def mixture(above, below, rate):
     """The best mixture, by SciPy's dual simplex."""
     solved = linprog(-above, A_ub=[below, np.ones(len(above))], b_ub=[rate, 1], method="highs-ds")
     return Solution(solved.x, *-solved.ineqlin.marginals)
-
-
-def best_reward(arms, purse, horizon):
-    """The largest expected reward, by dynamic programming; an arm has independent outcomes (p, reward, cost)."""
-    dearest = [max(cost for _, _, cost in outcomes) for outcomes in arms]
-
-    @cache
-    def value(left, rounds):
-        best = 0.0
-        for outcomes, most in zip(arms, dearest):
-            if rounds and most <= left:
-                best = max(best, sum(p * (paid + value(left - cost, rounds - 1)) for p, paid, cost in outcomes))
-        return best
-
-    return value(purse, horizon)
 
 
 def law_of_spending(arms, order, purse):

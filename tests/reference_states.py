@@ -123,11 +123,6 @@ def stationary_mean_upper(transition, reward, state, radius):
     return optimum(rows, tuple(float(value) for value in reward), state, float(radius))
 
 
-def stationary_mean_lower(transition, reward, state, radius):
-    """Return the smallest stationary mean over the same rows."""
-    return -stationary_mean_upper(transition, [-value for value in reward], state, radius)
-
-
 def unit_rewards(reward):
     """Return the rewards of all arms, mapped affinely onto [0, 1] if any of them lies outside."""
     low = min(map(min, reward))

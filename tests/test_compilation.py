@@ -284,7 +284,7 @@ def chunk_of(policy, states, plays=1):
     return (lambda carry: play_chunk(arms, policy, chance, carry, 1, jnp.array([4]), 4, plays)), carry
 
 
-@pytest.mark.parametrize("name", ["TVKLUCB", "IMEDMC", "PosteriorGittins", "Thompson", "GradientBandit"])
+@pytest.mark.parametrize("name", sorted(ALL))
 @pytest.mark.slow
 def test_a_chunk_is_lowered_for_cuda(name):
     """Without a GPU: a chunk becomes a CUDA program of loops and arithmetic alone, which calls nothing on the host."""

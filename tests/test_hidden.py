@@ -1,5 +1,7 @@
-"""Hidden Markov arms: the arms on pairs of a state and a symbol, who refuses them."""
+"""Hidden Markov arms as chains on pairs of a state and a symbol; their policies against sums over hidden paths."""
 
+import functools
+import itertools
 from dataclasses import replace
 
 import jax
@@ -8,10 +10,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import jaxbandit
-from jaxbandit import Uniform, bounds, chains, metrics, simulate, sweep
+from jaxbandit import Feedback, HiddenThompson, bounds, chains, simulate
 from jaxbandit.environments import hidden, markov
-from jaxbandit.testing import check_environment
+from jaxbandit.policies import HiddenMyopic
+from jaxbandit.policies.chains import hidden_thompson
+from jaxbandit.policies.chains.hidden_thompson import grid
 
 TWO = np.array([[0.9, 0.1], [0.2, 0.8]])
 THREE = np.array([[0.2, 0.5, 0.3], [0.3, 0.4, 0.3], [0.1, 0.2, 0.7]])
@@ -40,7 +43,9 @@ def seen(environment, keys, order):
 
 
 @pytest.mark.parametrize(
-    ("arms", "states", "symbols"), [(ARMS, 2, 2), (SYMBOLS, 3, 4), (hidden([CYCLE] * 2, [[1, 1, 0, 0]] * 2), 4, 2)]
+    ("arms", "states", "symbols"),
+    [(SYMBOLS, 3, 4), (hidden([CYCLE] * 2, [[1, 1, 0, 0]] * 2), 4, 2)],
+    ids=["dense", "cycle"],
 )
 def test_against_the_chain_on_pairs(arms, states, symbols):
     """Built here entry by entry, begun by the same law: the same bits play it, its law of symbols is the formula's."""
@@ -74,40 +79,15 @@ def test_the_first_symbol_before_is_drawn_with_the_first_state():
     assert stats.chisquare(counts, law * 20_000).pvalue > 1e-9
 
 
-@pytest.mark.slow
-def test_contract():
-    check_environment(ARMS, settle=2**10)
-    check_environment(SYMBOLS, settle=2**10)
-
-
-def test_played_as_other_arms_are(tmp_path):
-    """Stacked, cut, resumed, in a sweep, and in double precision; regret is that of rested arms."""
-    other = hidden([TWO] * 3, [[0.1, 0.7], [0.2, 0.5], [0.3, 0.4]])
-    asked = {"policies": {"ucb": jaxbandit.UCB1(), "u": Uniform()}, "runs": 19, "horizon": 60, "times": [30, 60]}
-    whole = simulate({"a": ARMS, "b": other}, **asked)
-    assert whole.problem == "hidden" and metrics.regret_name(whole) == "pseudo-regret"
-    np.testing.assert_array_equal(whole.reward[0], [[0, 1]] * 3)
-    alone = simulate(other, **asked, chunk=7, tile=4)
-    np.testing.assert_array_equal(whole.visits["ucb"][1], alone.visits["ucb"][0])
-    short = simulate(other, **asked | {"horizon": 30, "times": [30]})
-    again = simulate(other, **asked, resume=short)
-    np.testing.assert_array_equal(again.visits["ucb"], alone.visits["ucb"])
-    case = {"m": {"scenarios": other, **asked}}
-    np.testing.assert_array_equal(sweep(case, tmp_path)["m"].visits["u"], alone.visits["u"])
-    case["m"]["scenarios"] = hidden([TWO] * 3, [[0.1, 0.7], [0.2, 0.5], [0.3, 0.41]])
-    with pytest.raises(ValueError, match=r"scenarios\['scenario'\].emission"):
-        sweep(case, tmp_path)
-    with jax.enable_x64(True):
-        path = {"record": {"path": lambda arms, policy, t: arms.states}, "policies": {"u": jaxbandit.RoundRobinKLUCB()}}
-        assert simulate(other, **asked | path).complete
-
-
-def test_bounds_refuse_them_by_name():
-    with pytest.raises(ValueError, match="^environment: HiddenArms has hidden arms; the bounds are for rested arms"):
-        bounds.lower(ARMS)
-
-
 GOOD = [[0.2, 0.7]] * 2
+THREE_SYMBOLS = hidden([TWO] * 2, [[[0.5, 0.3, 0.2]] * 2] * 2, reward=(0, 0.5, 1))
+FILTER = HiddenMyopic([TWO] * 2, [[[0.8, 0.2]] * 2] * 2, [[1, 0]] * 2)
+
+
+def play(arms, policy):
+    simulate(arms, {"p": policy}, runs=1, horizon=2, progress=False)
+
+
 BAD = [
     (lambda: hidden([np.eye(2)] * 2, GOOD), "transition: arm 0 is reducible"),
     (lambda: hidden([TWO] * 2, [[0.2, 1.7]] * 2), "emission: a probability lies outside"),
@@ -115,6 +95,13 @@ BAD = [
     (lambda: hidden([TWO] * 2, np.full((2, 2, 3), 0.3)), "emission: row 0 of arm 0 sums to 0.8"),
     (lambda: hidden([TWO] * 2, np.full((2, 2, 40), 1 / 40)), "emission: 2 states with 40 symbols"),
     (lambda: hidden([TWO] * 2, [[1e-11, 0.5]] * 2), "emission: a state with a symbol is rarer"),
+    (lambda: bounds.lower(ARMS), "environment: HiddenArms has hidden arms; the bounds are for rested arms"),
+    (
+        lambda: play(hidden([TWO] * 2, GOOD), replace(FILTER, emission=np.ones((2, 2, 1)))),
+        r"policies\['p'\].emission: shape",
+    ),
+    (lambda: play(THREE_SYMBOLS, HiddenThompson()), ".*HiddenThompson: is for two symbols, and scenarios.* has 3"),
+    (lambda: play(hidden([TWO] * 2, GOOD), HiddenThompson(17)), ".*levels: 17"),
 ]
 
 
@@ -122,3 +109,110 @@ BAD = [
 def test_bad_input(build, message):
     with pytest.raises(ValueError, match=f"^{message}"):
         build()
+
+
+# policies
+
+
+def test_hidden_beliefs():
+    """Against the sum over all hidden paths for every word of up to four symbols."""
+    emission = np.array([0.1, 0.5, 0.9])
+    arms = hidden([THREE] * 2, [emission] * 2, initial_state="stationary")
+    policy = HiddenMyopic.of(arms)
+    law, shows = chains.stationary(THREE), [np.diag(1 - emission), np.diag(emission)]
+
+    def probability(word):
+        return functools.reduce(lambda row, symbol: row @ THREE @ shows[symbol], word, law).sum()
+
+    scores, update = jax.jit(lambda state: policy.scores(None, state, 1)[0]), jax.jit(policy.update)
+    with jax.enable_x64(True):
+        start = policy.init(arms.reward)
+        other = float(scores(start)[1])
+        for length in range(5):
+            for word in itertools.product((0, 1), repeat=length):
+                state, log = start, 0.0
+                for symbol in word:
+                    chance = float(scores(state)[0])
+                    log += np.log(chance if symbol else 1 - chance)
+                    inputs = [jnp.array([x], jnp.int32) for x in (0, 0, symbol)]
+                    state = update(state, Feedback(*inputs, jnp.zeros(1), 1))
+                result = scores(state)
+                np.testing.assert_allclose(result[0], probability((*word, 1)) / probability(word), rtol=1e-12)
+                assert float(result[1]) == other  # rested: what is not played stays
+                np.testing.assert_allclose(log, np.log(probability(word)), atol=1e-12)
+
+
+def test_what_cannot_be_shown_leaves_the_belief_a_law():
+    policy = HiddenMyopic([TWO] * 2, [[[1.0, 0.0], [1.0, 0.0]]] * 2, [[0.5, 0.5]] * 2)
+    inputs = [jnp.array([x], jnp.int32) for x in (0, 0, 1)]
+    state = jax.jit(policy.update)(policy.init(jnp.array([[0.0, 1.0]] * 2)), Feedback(*inputs, jnp.zeros(1), 1))
+    np.testing.assert_allclose(state.beliefs.sum(-1), 1, rtol=1e-6)
+
+
+@pytest.mark.slow
+def test_orders_and_tiles_change_nothing():
+    asked = {"policies": {"p": HiddenMyopic.of(ARMS)}, "runs": 40, "horizon": 200, "times": [50, 200]}
+    plain = simulate(ARMS, **asked).visits["p"]
+    np.testing.assert_array_equal(simulate(ARMS, **asked, tile=3, chunk=7, shuffle=True).visits["p"], plain)
+
+
+TABLE = jnp.array([[0.0, 1.0], [0.0, 1.0]])
+
+
+def likelihood(p01, p10, e0, e1, symbols):
+    """Of symbols from a state of the stationary law on, over all hidden paths; and the part that ends in state 1."""
+    rows, shows = np.array([[1 - p01, p01], [p10, 1 - p10]]), np.array([[1 - e0, e0], [1 - e1, e1]])
+    sums = np.zeros(2)
+    for path in itertools.product((0, 1), repeat=len(symbols) + 1):
+        chance = (p01 if path[0] else p10) / (p01 + p10)
+        for before, after, symbol in zip(path, path[1:], symbols):
+            chance *= rows[before, after] * shows[after, symbol]
+        sums[path[-1]] += chance
+    return sums.sum(), sums[1] / sums.sum()
+
+
+def test_the_posterior_law_is_exact():
+    """Of the 27 chains of a grid, after seven symbols; the second arm is never played."""
+    policy, symbols = HiddenThompson(3), [0, 1, 1, 0, 1, 1, 1]
+    state, learn = policy.init(TABLE), jax.jit(policy.update)
+    for t, symbol in enumerate(symbols, start=1):
+        state = learn(state, Feedback.of(0, float(symbol), t=t, table=TABLE))
+    known = [each.ravel() for each in grid(3)]
+    real = known[4] > 0
+    assert real.sum() == 27 and (known[2][real] < known[3][real]).all()
+    expected = [likelihood(*numbers, symbols) for numbers in zip(*(each[real] for each in known[:4]))]
+    weights, beliefs = (np.array(each[0]).ravel()[real] for each in (state.weights, state.beliefs))
+    np.testing.assert_allclose(
+        weights / weights.sum(), [e[0] for e in expected] / sum(e[0] for e in expected), rtol=1e-4
+    )
+    np.testing.assert_allclose(beliefs, [e[1] for e in expected], rtol=1e-4)
+    assert not np.array(state.weights[0]).ravel()[~real].any()
+    np.testing.assert_array_equal(state.weights[1], policy.init(TABLE).weights[1])
+
+
+def test_means_are_those_of_the_chains():
+    p01, p10, e0, e1, mean = (each.ravel()[[0, 40, 333, 539]] for each in grid(6))
+    for numbers in zip(p01, p10, e0, e1, mean):
+        law = chains.stationary([[1 - numbers[0], numbers[0]], [numbers[1], 1 - numbers[1]]])
+        assert numbers[4] == pytest.approx(law @ numbers[2:4])
+    assert len(np.unique(grid(6).mean.round(12))) > 200
+
+
+def test_chains_are_drawn_by_their_weights():
+    """Exact over a fine grid of the uniform number, for weights in three groups."""
+    random = np.random.default_rng(0)
+    weights, means = random.random((1, 3, 32)) ** 4, np.arange(96.0).reshape(3, 32)
+    uniform = (jnp.arange(20_000) + 0.5) / 20_000
+    draw = jax.jit(
+        jax.vmap(lambda u: hidden_thompson._drawn(jnp.asarray(weights, float), u[None], jnp.asarray(means))[0])
+    )
+    drawn = np.bincount(np.array(draw(uniform)).astype(int), minlength=96) / 20_000
+    np.testing.assert_allclose(drawn, weights.ravel() / weights.sum(), atol=2e-4)
+
+
+def test_it_comes_to_play_the_best_arm():
+    """Means .62 and .35 in states that last; 30 runs: a share of .7 is six standard errors below what was seen."""
+    arms = hidden([[[0.95, 0.05], [0.1, 0.9]], [[0.9, 0.1], [0.05, 0.95]]], [[0.1, 0.85], [0.1, 0.9]])
+    result = simulate(arms, {"h": HiddenThompson(4)}, runs=30, horizon=600, times=[300, 600], progress=False)
+    late = np.diff(result.visits["h"][0, 0].sum(-1), axis=1)[:, 0]
+    assert (late[:, 1] / 300).mean() > 0.7

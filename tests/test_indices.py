@@ -2,6 +2,7 @@
 
 import itertools
 
+import chex
 import jax
 import mpmath
 import numpy as np
@@ -45,10 +46,9 @@ def over_all_stopping_sets(rows, reward, discount):
 
 
 @pytest.mark.parametrize("discount", [0.0, 0.3, 0.9, 0.99])
-@pytest.mark.parametrize("sparse", [False, True])
-def test_gittins_is_the_best_stopping_set(discount, sparse, accuracy):
+def test_gittins_is_the_best_stopping_set(discount, accuracy):
     worst = 0.0
-    for states in (1, 2, 3, 5):
+    for states, sparse in itertools.product((1, 2, 3, 5), (False, True)):
         rows, reward = random_arms(states, 4, states, sparse)
         result = indices.gittins(rows, reward, discount)
         expected = [over_all_stopping_sets(*arm, discount) for arm in zip(rows, reward, strict=True)]
@@ -102,37 +102,31 @@ def test_value_of_arms_not_yet_seen():
 
 def over_all_policies(active, passive, earned, kept, subsidy, discount):
     """Advantage [S] of playing over not playing, where the best of all 2^S policies follows."""
-    states = len(earned)
-    best = None
-    for stopped in itertools.product([False, True], repeat=states):
-        still = np.array(stopped)
-        rows, paid = np.where(still[:, None], passive, active), np.where(still, kept + subsidy, earned)
-        if discount is None:
-            law = np.linalg.lstsq(
-                np.vstack([(np.eye(states) - rows).T, np.ones(states)]), np.append(np.zeros(states), 1), rcond=None
-            )[0]
-            gain = law @ paid
-            relative = np.linalg.lstsq(np.eye(states) - rows, paid - gain, rcond=None)[0]
-            if best is None or gain > best[0]:
-                best = gain, relative
-        else:
-            values = np.linalg.solve(np.eye(states) - discount * rows, paid)
-            if best is None or values.sum() > best[0]:
-                best = values.sum(), values
-    change = active - passive if discount is None else discount * (active - passive)
-    return earned - kept - subsidy + change @ best[1]
+    states, b = len(earned), 1 if discount is None else discount
+    still = np.array(list(itertools.product([False, True], repeat=states)))
+    rows, paid = np.where(still[..., None], passive, active), np.where(still, kept + subsidy, earned)
+    system = np.zeros((len(still), states + 1, states + 1))  # of the values and the gain, which is 0 with a discount
+    system[:, :states, :states] = np.eye(states) - b * rows
+    if discount is None:
+        system[:, :states, -1] = system[:, -1, :states] = 1
+    else:
+        system[:, -1, -1] = 1
+    solved = np.linalg.solve(system, np.pad(paid, ((0, 0), (0, 1)))[..., None])[..., 0]
+    values, gain = solved[:, :-1], solved[:, -1]
+    best = values[(gain if discount is None else values.sum(1)).argmax()]
+    return earned - kept - subsidy + b * (active - passive) @ best
 
 
 @pytest.mark.parametrize("discount", [0.5, 0.9, 0.99, None])
 def test_whittle_is_where_the_best_policy_stops_playing(discount):
     """Random arms: the index by halving the subsidy, and the sets where playing is not best grow on a fine grid."""
-    for seed, states in itertools.product(range(4), (2, 3, 4)):
+    for seed, states in itertools.product(range(3), (2, 3, 4)):
         rng = np.random.default_rng(100 * states + seed)
         active, passive = rng.dirichlet(np.ones(states), (2, states))
         earned, kept = rng.uniform(size=(2, states))
         result = of_arm(active, passive, earned, kept, discount)
         arm = active, passive, earned, kept
-        grid = np.linspace(-30, 30, 301)
+        grid = np.linspace(-30, 30, 101)
         stopped = np.array([over_all_policies(*arm, subsidy, discount) < -1e-9 for subsidy in grid])
         if result is None:  # perhaps for subsidies between those of the grid
             continue
@@ -159,11 +153,12 @@ def test_an_arm_that_is_not_indexable_is_found_out():
     assert np.isfinite(result.index[0]).all() and np.isnan(result.index[1]).all()
 
 
-SCALES = (1e-9, 1e-7, 1.0, 1e9)
-CRITERIA = [(discount, paid) for discount in (None, 0.5, 0.9, 0.99) for paid in ("present", "arrival")]
+SCALES = (1e-9, 1.0, 1e9)
 
 
-@pytest.mark.parametrize(("discount", "paid"), CRITERIA)
+@pytest.mark.parametrize(
+    ("discount", "paid"), [(None, "present"), (None, "arrival"), (0.5, "present"), (0.9, "arrival"), (0.99, "present")]
+)
 def test_whittle_is_the_same_in_any_unit_of_rewards(discount, paid):
     """Also where they are all a million larger; among the arms is one that is not indexable at 0.99 and on average."""
     rng = np.random.default_rng(0)
@@ -182,39 +177,30 @@ def test_whittle_is_the_same_in_any_unit_of_rewards(discount, paid):
     np.testing.assert_allclose(result.index, plain.index, atol=1e-6)
 
 
-@pytest.mark.slow
-def test_indices_within_the_rounds_and_the_relaxation_are_the_same_in_any_unit():
+def test_planners_give_the_same_in_any_unit_of_rewards():
     rng = np.random.default_rng(1)
     active, passive = rng.dirichlet(np.ones(3), (2, 6, 3))
     earned, kept = rng.random((2, 6, 3))
-    relaxed = indices.relaxation(active, passive, earned, 2, passive_reward=kept)
-    best = decision_processes.optimal([passive[0], active[0]], [kept[0], earned[0]])
-    units = np.array(SCALES)[:, None, None]
-    rows = [np.float32(np.broadcast_to(item, (len(units), 6, 3, 3))) for item in (active, passive)]
-    result = jax.jit(planning.whittle)(*rows, np.float32(units * earned), np.float32(units * kept), 0.9) / units
-    np.testing.assert_allclose(result, np.broadcast_to(result[SCALES.index(1.0)], result.shape), rtol=1e-4, atol=1e-5)
-    for scale in SCALES:
-        result = indices.relaxation(active, passive, scale * earned, 2, passive_reward=scale * kept)
-        for name in ("value", "price", "advantage"):
-            np.testing.assert_allclose(getattr(result, name), scale * getattr(relaxed, name), atol=1e-7 * scale)
-        np.testing.assert_allclose(result.occupation, relaxed.occupation, atol=1e-9)
-        long = decision_processes.optimal([passive[0], active[0]], [scale * kept[0], scale * earned[0]])
-        np.testing.assert_array_equal(long.policy, best.policy)
-        np.testing.assert_allclose(long.gain, scale * best.gain, rtol=1e-12)
+    exact, within_rounds, in_float32 = [], [], jax.jit(planning.whittle)
+    for unit in SCALES:
+        pays = unit * earned, unit * kept
+        relaxed = indices.relaxation(active, passive, pays[0], 2, passive_reward=pays[1])
+        best = decision_processes.optimal([passive[0], active[0]], [pays[1][0], pays[0][0]])
+        of_unit = [item / unit for item in (relaxed.value, relaxed.price, relaxed.advantage, best.gain)]
+        exact.append([*of_unit, relaxed.occupation, best.policy])
+        within_rounds.append(in_float32(*(np.float32(item) for item in (active, passive, *pays)), 0.9) / unit)
+    chex.assert_trees_all_close(*exact, rtol=1e-9, atol=1e-7)
+    chex.assert_trees_all_close(*within_rounds, rtol=1e-4, atol=1e-5)
     lowered = indices.relaxation(active, passive, earned - 5, 2, passive_reward=kept - 5)
-    np.testing.assert_allclose([lowered.value, lowered.price], [relaxed.value - 30, relaxed.price], rtol=1e-9)
+    np.testing.assert_allclose([lowered.value + 30, lowered.price], exact[1][:2], rtol=1e-9)
 
 
 CIRCLE = np.array([[1, 0, 0, 1], [1, 1, 0, 0], [0, 1, 1, 0], [0, 0, 1, 1]]) / 2  # to the state itself or the one before
 CIRCLE_PAYS = [-1.0, 0.0, 0.0, 1.0]
-STAYS = [[0.1, 0.9, 0], [0, 0.2, 0.8], [0, 0.4, 0.6]]  # Killian and others: patients A, B, C where nobody calls
-CALLED = [[0.1, 0.9, 0], [0.8, 0.2, 0], [0, 0.4, 0.6]]
-PATIENTS_LEFT = np.array([STAYS, [[0.9, 0.1, 0], [0, 0.6, 0.4], STAYS[2]], [STAYS[0], [0, 0.9, 0.1], STAYS[2]]])
-PATIENTS_CALLED = np.array([CALLED, [CALLED[0], [0.4, 0.6, 0], STAYS[2]], [STAYS[0], [0.1, 0.9, 0], STAYS[2]]])
 
 
 def test_whittle_of_published_arms_that_all_pay():
-    """Circular dynamics of Avrachenkov and Borkar in both conventions, and patients of Killian and others."""
+    """Circular dynamics of Avrachenkov and Borkar in both conventions."""
     for paid, discount, expected in (
         ("arrival", None, [-0.5, 0.5, 1, -1]),
         ("present", None, [-0.5, 0.5, 1, -1]),
@@ -224,8 +210,6 @@ def test_whittle_of_published_arms_that_all_pay():
         fields = {"discount": discount, "passive_reward": CIRCLE_PAYS, "paid": paid}
         result = indices.whittle([CIRCLE.T], [CIRCLE], CIRCLE_PAYS, **fields)
         np.testing.assert_allclose(result.index[0], expected, atol=1e-8)
-    result = indices.whittle(PATIENTS_CALLED, PATIENTS_LEFT, [1, 0.5, 0], passive_reward=[1, 0.5, 0])
-    np.testing.assert_allclose(result.index[:, 1], [1.074074074, 3.25, 1 / 6], atol=1e-8)
 
 
 @pytest.mark.parametrize("paid", ["arrival", "present"])
@@ -233,7 +217,7 @@ def test_relaxation_is_the_least_bound_of_all_prices(paid):
     """Value: the least over prices c of M c + sum over arms of the best gain of one arm that pays c for being played,
     by trying all 2^S policies of each arm. Occupation: it balances, collects the value, is where the advantage says.
     """
-    for seed, plays in itertools.product(range(4), (0, 1, 2, 3)):
+    for seed, plays in itertools.product(range(2), (0, 1, 2, 3)):
         rng = np.random.default_rng(seed)
         active, passive = rng.dirichlet(np.ones(3), (2, 3, 3))
         reward, other = rng.random((2, 3, 3))

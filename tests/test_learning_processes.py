@@ -1,4 +1,4 @@
-"""Policies that learn decision processes, against float64 loops that are handed the same rounds and the same draws."""
+"""Planners of decision processes and the policies that learn these, against float64 loops and linear programmes."""
 
 import functools
 import math
@@ -8,25 +8,171 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 import reference_processes as reference
+from scipy.optimize import linprog
 
 import jaxbandit
-from jaxbandit import simulate
+from jaxbandit import decision_processes, simulate
 from jaxbandit.environments import decision_process, random_decision_process, riverswim
+from jaxbandit.fast import over_runs
+from jaxbandit.planning import backward_induction, box_max, l1_ball_max, value_iteration
 from jaxbandit.policies import IMEDRL, KLUCRL, PSRL, TUCRL, UCBVI, UCRL2, UCRL2B
+from jaxbandit.policies.processes.imed_rl import dual
 from jaxbandit.policies.processes.moves import Moves, doubled
 from jaxbandit.testing import check_policy
 
+# planners
+
+
+def test_rows_of_values_that_are_computed_beside_them():
+    """What states pay plus discounted values, which XLA rounds in two ways if it computes them twice."""
+    best = jax.vmap(jax.vmap(l1_ball_max))
+    result = jax.jit(lambda rows, radius, paid, values: best(rows, radius, paid + 0.8 * values[:, None])[1])
+    random = np.random.default_rng(0)
+    for _ in range(30):
+        inputs = random.dirichlet([1, 1, 1], (2, 2, 3)), np.full((2, 2, 3), 0.4), *random.random((2, 2, 1, 3))
+        rows, radius, paid, values = (jnp.asarray(item, float) for item in inputs)
+        paid = jnp.broadcast_to(paid, (2, 2, 3))
+        np.testing.assert_allclose(result(rows, radius, paid, values[:, 0]).sum(-1), 1, atol=1e-6)
+
+
+def test_rows_are_the_best_of_their_set():
+    """Linear programmes for random rows, radii and values with ties; alone and with the runs last."""
+    states, random = 6, np.random.default_rng(6)
+    rows = random.dirichlet(np.full(states, 0.5), 8)
+    values = np.round(random.random((8, states)) * 4)
+    radius = random.random(8) * 2.2
+    low, high = np.maximum(rows - random.random(rows.shape) / 4, 0), np.minimum(rows + random.random(rows.shape) / 4, 1)
+    alone = [jnp.asarray(numbers, float) for numbers in (rows, radius, values, low, high)]
+    last = [jnp.moveaxis(numbers, 0, -1) for numbers in alone]
+    ball, box = jax.jit(over_runs(lambda p, d, u, low, high: (l1_ball_max(p, d, u), box_max(low, high, u))))(*last)
+    np.testing.assert_allclose(jax.jit(jax.vmap(l1_ball_max))(*alone[:3])[0], ball[0], rtol=1e-6)
+    for n in range(8):
+        # q and its distances e, the sum of which is at most d
+        off = np.eye(states)
+        limits = np.block([[off, -off], [-off, -off], [np.zeros((1, states)), np.ones((1, states))]])
+        costs, sums = np.r_[-values[n], np.zeros(states)], [[*[1] * states, *[0] * states]]
+        best = linprog(costs, limits, np.r_[rows[n], -rows[n], radius[n]], sums, [1])
+        np.testing.assert_allclose(ball[0][n], -best.fun, atol=2e-6)
+        best = linprog(-values[n], A_eq=[[1] * states], b_eq=[1], bounds=list(zip(low[n], high[n])))
+        np.testing.assert_allclose(box[0][n], -best.fun, atol=2e-6)
+        for most, row in ((each[0][n], each[1][:, n]) for each in (ball, box)):
+            assert row.sum() == pytest.approx(1, abs=1e-6) and (row >= 0).all()
+            assert row @ values[n] == pytest.approx(float(most), abs=1e-6)
+
+
+def test_value_iteration_finds_the_best_policy():
+    """Against policy iteration in float64; states that take turns need waiting."""
+
+    @jax.jit
+    def plan(rows, paid, tolerance, waiting, most):
+        return value_iteration(
+            lambda u: paid + rows @ u, jnp.zeros(rows.shape[1]), tolerance, waiting=waiting, most=most
+        )
+
+    random = np.random.default_rng(1)
+    for waiting in (0.0, 0.1, 0.1):
+        rows, paid = random.dirichlet(np.ones(4), (3, 4)), random.random((3, 4))
+        best = decision_processes.optimal(rows, paid)
+        result = plan(*(jnp.asarray(item, float) for item in (rows, paid)), 1e-5, waiting, 1000)
+        assert result.actions.tolist() == best.policy.tolist()
+        np.testing.assert_allclose(result.gain, best.gain[0], atol=1e-5)
+        np.testing.assert_allclose(result.values, best.bias - best.bias.min(), atol=1e-3)
+    rows, paid = jnp.array([[[0.0, 1.0], [1.0, 0.0]]] * 2), jnp.array([[0.0, 1.0], [0.2, 0.5]])
+    result = plan(rows, paid, 1e-4, 0.0, 200)
+    assert result.sweeps == 200 and result.span > 0.1
+    result = plan(rows, paid, 1e-4, 0.1, 1000)
+    assert result.sweeps < 100 and result.actions.tolist() == [1, 0]
+    np.testing.assert_allclose(result.gain, 0.6, atol=1e-4)
+
+
+def test_backward_induction():
+    """RiverSwim's best values of episodes; no turns leave the table as it is."""
+    process = riverswim(steps=5)
+    rows, paid = (jnp.asarray(item, float) for item in (process.transition, process.reward))
+    table = jnp.full((5, 2, 6), 7.0)
+    induction = jax.jit(lambda turns: backward_induction(lambda h, after, old: paid + rows @ after, table, turns))
+    np.testing.assert_allclose(induction(None).max(1), process.episode_values(), rtol=1e-5)
+    np.testing.assert_array_equal(induction(jnp.int32(0)), table)
+
+
+def test_the_dual_of_imed_rl():
+    """Random laws, whose maximum SciPy finds."""
+    random = np.random.default_rng(0)
+    laws, values = random.dirichlet(np.full(6, 0.3), 100), 3 * random.random((100, 6))
+    upper = values.max(1) + random.random(100) * (random.random(100) < 0.7)
+    best = np.minimum((laws * values).sum(1) + random.random(100) ** 3, upper - 0.02)
+    inputs = laws, values - best[:, None], 1 / (upper - best)
+    result = jax.jit(dual)(*(jnp.asarray(item, float) for item in inputs))
+    expected = [reference.imed_dual(*item) for item in zip(laws, values, best, upper)]
+    np.testing.assert_allclose(result, expected, rtol=1e-3, atol=1e-5)
+
+
+# what policies plan from given counts
+
+RIVER, SEVENTH = riverswim(), np.zeros((2, 7, 7))  # the river, and with one more state that is never reached
+SEVENTH[:, :6, :6], SEVENTH[:, 6, 0] = RIVER.transition, 1
+PLAN = jax.jit(lambda policy, seen, t: policy.plan(seen, t))
+
+
+def moves_of(counts, reward, here=0):
+    arrays = (jnp.asarray(item, jnp.int32) for item in (counts, counts.sum(-1), here))
+    return Moves(*arrays, jnp.asarray(reward, float))
+
+
+@pytest.mark.parametrize(
+    ("policy", "delta"),
+    [(UCRL2(), 0.05), (UCRL2(0.2, "known"), 0.2), (KLUCRL(), 0.05), (TUCRL(), 0.05), (UCRL2B(), 0.05)],
+)
+def test_optimists_plan_as_their_loops(policy, delta):
+    """After 20,000 tries of each pair: what an optimist adds to the gain of the river, to four digits."""
+    kind, counts = type(policy).__name__, np.rint(RIVER.transition * 20_000).astype(int)
+    t, truth = int(counts.sum()) + 1, RIVER.comparator(1)
+    result = PLAN(policy, moves_of(counts, RIVER.reward), t)
+    expected = reference.optimistic(kind, counts, RIVER.reward, t, 0, policy.rewards, delta)
+    assert truth + 0.05 < expected[1] < 0.7 and int(result.sweeps) == expected[4]
+    np.testing.assert_allclose(result.gain - truth, expected[1] - truth, rtol=3e-5)
+    assert result.actions.tolist() == expected[0].tolist()
+    counts[1, 5] = 0  # never tried
+    result = PLAN(policy, moves_of(counts, RIVER.reward), t)
+    expected = reference.optimistic(kind, counts, RIVER.reward, t, 0, policy.rewards, delta)
+    np.testing.assert_allclose(result.gain, expected[1], rtol=1e-5)
+
+
+def test_states_out_of_reach():
+    """UCRL2 is optimistic for ever about a state that no action reaches; TUCRL is not, once pairs are known."""
+    counts = np.rint(SEVENTH * 10_000).astype(int)
+    counts[:, 6] = 0
+    reward = np.pad(RIVER.reward, ((0, 0), (0, 1)))
+    seen, t = moves_of(counts, reward), int(counts.sum()) + 1
+    assert PLAN(UCRL2(), seen, t).gain > 0.99
+    result, expected = PLAN(TUCRL(), seen, t), reference.optimistic("TUCRL", counts, reward, t, 0)
+    np.testing.assert_allclose(result.gain, expected[1], rtol=1e-4)
+    assert result.gain < 0.7 and result.actions[:6].tolist() == expected[0][:6].tolist() == [1] * 6
+
+
+@pytest.mark.parametrize("bonus", ["CH", "BF"])
+def test_bounds_of_ucbvi(bonus):
+    counts = np.rint(RIVER.transition * 10_000_000).astype(int)
+    visits = 1_000_000 * np.arange(1, 6)[:, None] * (6 - np.arange(6))
+    policy, table = UCBVI(steps=5, horizon=5e6, bonus=bonus), np.full((5, 2, 6), 5.0)
+    met = jnp.asarray(visits, jnp.int32) if bonus == "BF" else None
+    result = jax.jit(policy.plan)(moves_of(counts, RIVER.reward), met, jnp.asarray(table, float))
+    expected = reference.ucbvi(counts, visits, table, RIVER.reward, 5, 5e6, bonus)
+    assert (expected < 1).any()
+    np.testing.assert_allclose(result, expected, rtol=2e-5)
+
+
+# what policies play
+
 KEY = jax.random.key(3)
 PROCESSES = {
-    "riverswim": riverswim(),
+    "riverswim": RIVER,
     "random": random_decision_process(jax.random.key(1), states=4, actions=3),
     "two": decision_process(
         [[[0.9, 0.1], [0.3, 0.7]], [[0.4, 0.6], [0.5, 0.5]]], [[0.2, 1.0], [0.0, 0.7]], reward_axes="action, state"
     ),
 }
-RUNS, ROUNDS = 2, 400
-OPTIMISTS = {kind.__name__: kind() for kind in (UCRL2, KLUCRL, TUCRL)}
-OPTIMISTS |= {"UCRL2-known": UCRL2(rewards="known"), "UCRL2B": UCRL2B(delta=0.1)}
+RUNS, ROUNDS = 2, 300
 
 
 @functools.cache
@@ -52,11 +198,13 @@ def compared(played, counts, choose, left_out=0.1):
     assert unsure <= left_out * len(played)
 
 
-@pytest.mark.parametrize("process", list(PROCESSES))
-@pytest.mark.parametrize("name", list(OPTIMISTS))
-def test_optimists_play_as_their_loops(name, process):
+@pytest.mark.parametrize(
+    ("policy", "process"),
+    [(UCRL2(), "two"), pytest.param(TUCRL(), "two", marks=pytest.mark.slow)],
+)
+def test_optimists_play_as_their_loops(policy, process):
     """Round by round, with the episodes' ends; episodes are as few as the theorem says."""
-    policy, kind = OPTIMISTS[name], type(OPTIMISTS[name]).__name__
+    kind = type(policy).__name__
     reward = np.asarray(PROCESSES[process].reward)
     A, S = reward.shape
     for played in rounds(process, policy):
@@ -84,11 +232,14 @@ def test_optimists_play_as_their_loops(name, process):
             assert episodes <= S * A * math.log2(8 * ROUNDS / (S * A))
 
 
-@pytest.mark.parametrize("process", list(PROCESSES))
-@pytest.mark.parametrize("fields", [{}, {"tsde": True}, {"rewards": "learned"}], ids=["known", "tsde", "learned"])
-def test_posterior_sampling_plays_as_its_loop(fields, process):
+@pytest.mark.parametrize(
+    ("policy", "process"),
+    [(PSRL(), "two"), (PSRL(tsde=True, rewards="learned"), "random")],
+)
+@pytest.mark.slow
+def test_posterior_sampling_plays_as_its_loop(policy, process):
     """With the rows that the policy draws; whether these have their law is tested below."""
-    policy, reward = PSRL(**fields), np.asarray(PROCESSES[process].reward)
+    reward = np.asarray(PROCESSES[process].reward)
     A, S = reward.shape
     draw = jax.jit(lambda seen, key, t: policy.draw(seen, jax.random.key_data(jax.random.fold_in(key, t))))
     keys = jaxbandit.run_keys(KEY, jnp.arange(RUNS))
@@ -136,12 +287,13 @@ def test_drawn_processes_have_their_law():
     assert np.abs(together - np.eye(6)).max() < 5 / math.sqrt(number)
 
 
-@pytest.mark.parametrize("process", list(PROCESSES))
 @pytest.mark.parametrize(
-    "fields", [{}, {"normalised": False}, {"rewards": "known"}], ids=["normalised", "published", "known"]
+    ("policy", "process"),
+    [(IMEDRL(), "riverswim"), (IMEDRL(normalised=False, rewards="known"), "two")],
 )
-def test_imed_rl_plays_as_its_loop(fields, process):
-    policy, reward = IMEDRL(**fields), np.asarray(PROCESSES[process].reward)
+@pytest.mark.slow
+def test_imed_rl_plays_as_its_loop(policy, process):
+    reward = np.asarray(PROCESSES[process].reward)
     A, S = reward.shape
     for played in rounds(process, policy):
         counts, phi = np.zeros((A, S, S), int), np.zeros(S)
@@ -155,10 +307,9 @@ def test_imed_rl_plays_as_its_loop(fields, process):
         compared(played, counts, choose, left_out=0.2)
 
 
-@pytest.mark.parametrize("bonus", ["CH", "BF"])
-def test_ucbvi_plays_as_its_loop(bonus):
+def test_ucbvi_plays_as_its_loop():
     """Episodes of five steps, with a bonus that lets the policy settle."""
-    policy, steps = UCBVI(steps=5, horizon=ROUNDS, bonus=bonus, scale=0.01), 5
+    policy, steps = UCBVI(steps=5, horizon=ROUNDS, scale=0.01), 5
     reward = np.asarray(riverswim(4).reward)
     A, S = reward.shape
     for played in rounds("episodes", policy, steps):
@@ -168,7 +319,7 @@ def test_ucbvi_plays_as_its_loop(bonus):
             nonlocal Q
             h = (t - 1) % steps
             if h == 0:
-                Q = reference.ucbvi(counts, visits, Q, reward, steps, ROUNDS, bonus, 0.05, 0.01)
+                Q = reference.ucbvi(counts, visits, Q, reward, steps, ROUNDS, "BF", 0.05, 0.01)
             visits[h, s] += 1
             best = np.sort(Q[h, :, s])
             return int(Q[h, :, s].argmax()), best[-1] == best[-2] or best[-1] - best[-2] > 1e-5
@@ -178,7 +329,7 @@ def test_ucbvi_plays_as_its_loop(bonus):
 
 def test_who_may_not_play():
     arms = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55])
-    for policy in (*OPTIMISTS.values(), PSRL(), IMEDRL(), UCBVI(steps=5, horizon=9)):
+    for policy in (UCRL2(), KLUCRL(), TUCRL(), UCRL2B(), PSRL(), IMEDRL(), UCBVI(steps=5, horizon=9)):
         with pytest.raises(ValueError, match=f"{type(policy).__name__} is for decision processes"):
             check_policy(policy, arms)
     with pytest.raises(ValueError, match="episodes"):
@@ -190,21 +341,3 @@ def test_who_may_not_play():
 def test_counts_double_up_to_the_largest_integer():
     result = doubled(jnp.array([0, 1, 3, 2**30 - 1, 2**30, 2**31 - 1]))
     assert result.tolist() == [1, 2, 6, 2**31 - 2, 2**31 - 1, 2**31 - 1]
-
-
-def test_states_out_of_reach():
-    """UCRL2 is optimistic for ever about a state that no action reaches; TUCRL is not, once pairs are known."""
-    process = riverswim()
-    moves = np.zeros((2, 7, 7))
-    moves[:, :6, :6], moves[:, 6, 0] = process.transition, 1
-    counts = np.rint(moves * 10_000).astype(int)
-    counts[:, 6] = 0
-    reward = np.pad(process.reward, ((0, 0), (0, 1)))
-    seen = Moves(*(jnp.asarray(item, jnp.int32) for item in (counts, counts.sum(-1), 0)), jnp.asarray(reward, float))
-    t = int(counts.sum()) + 1
-    plan = jax.jit(lambda policy, seen, t: policy.plan(seen, t))
-    assert plan(UCRL2(), seen, t).gain > 0.99
-    result = plan(TUCRL(), seen, t)
-    expected = reference.optimistic("TUCRL", counts, reward, t, 0)
-    np.testing.assert_allclose(result.gain, expected[1], rtol=1e-4)
-    assert result.gain < 0.7 and result.actions[:6].tolist() == expected[0][:6].tolist() == [1] * 6

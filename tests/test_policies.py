@@ -17,8 +17,7 @@ import jaxbandit
 from jaxbandit import ALL, Oracle, Task, Uniform, two_state
 
 # those that depend on more than counts and the round; the oracle of DMED is in test_independent.py, those of RCA and
-# DSEE are in test_restless_policies.py, that of UCB2 in test_ucb2.py, those of Boltzmann and EpsilonGreedy in
-# test_greedy.py
+# DSEE are in test_restless.py, those of UCB2, Boltzmann and EpsilonGreedy in test_textbook.py
 OTHERS = """Boltzmann DMED DSEE EpsilonGreedy GradientBandit PosteriorGittins RCA Thompson ThompsonMC UCB2
 Uniform""".split()
 DETERMINISTIC = [name for name in ALL if name not in OTHERS]

@@ -1,17 +1,22 @@
-"""Restless arms: their law against loops and powers of matrices, what a player sees, weak regret, who refuses them."""
+"""Restless arms: their law, regret against the best arm, RCA and DSEE against loops, policies that know the chains."""
 
 import dataclasses
+import functools
+import math
 
 import jax
 import jax.numpy as jnp
 import matplotlib.pyplot as plt
+import mpmath as mp
 import numpy as np
 import pytest
 from jax.extend.random import threefry_2x32
 
 import jaxbandit
-from jaxbandit import Declares, Result, Uniform, bounds, chains, metrics, plotting, simulate, two_state
-from jaxbandit.environments import restless
+from jaxbandit import DSEE, RCA, DecentralisedDSEE, Feedback, Uniform, bounds, members, metrics, simulate, two_state
+from jaxbandit.environments import colliding, hidden, restless
+from jaxbandit.policies import Myopic, WhittleBelief
+from jaxbandit.policies.restless.whittle_belief import whittle
 from jaxbandit.testing import check_environment
 
 SCENARIO = two_state([0.5, 0.4, 0.3, 0.2, 0.1], [0.4, 0.55, 0.65, 0.65, 0.7], initial_state="stationary")
@@ -19,42 +24,34 @@ MOVING = restless(SCENARIO.transition, (0, 1))
 PASSIVE = restless(SCENARIO.transition, (0, 1), SCENARIO.transition[::-1])
 
 
-def played(environment, keys, order):
-    """Feedback of many runs, leaves [runs, rounds, M], where `order` [rounds, M] is played; and all states [.., K]."""
-
-    def one(key):
-        def body(state, played):
-            arms, t = played
-            following, feedback = environment.step(key, state, arms, t)
-            return following, (feedback, following.states)
-
-        return jax.lax.scan(body, environment.init(key), (jnp.asarray(order, jnp.int32), 1 + jnp.arange(len(order))))[1]
-
-    return jax.tree.map(np.asarray, jax.jit(jax.vmap(one))(keys))
-
-
-def any_order(rounds, arms, plays, seed=0):
-    random = np.random.default_rng(seed)
-    return np.stack([random.permutation(arms)[:plays] for _ in range(rounds)])
-
-
-@pytest.mark.parametrize("passive", [False, True])
-def test_a_loop_finds_the_same_states_in_the_same_bits(passive):
+@pytest.mark.parametrize(
+    ("passive", "observed", "double"), [(False, False, True), (True, False, False), (False, True, False)]
+)
+def test_a_loop_finds_the_same_states_in_the_same_bits(passive, observed, double):
     """From the definition, in NumPy: JAX's threefry on (arm, round), thresholds summed up in float64."""
     random = np.random.default_rng(5)
     active, left = random.dirichlet(np.ones(3), (2, 4, 3))
-    pays = random.random((4, 3))
-    environment = restless(active, pays, left if passive else None)
-    keys = jax.random.split(jax.random.key(7), 3)
-    order = any_order(50, 4, 2)
-    feedback, paths = played(environment, keys, order)
+    pays, order = random.random((4, 3)), np.stack([random.permutation(4)[:2] for _ in range(40)])
+    environment = restless(active, pays, left if passive else None, observed=observed)
+    keys = jax.random.split(jax.random.key(7), 2)
+
+    def one(key):
+        def body(state, played):
+            following, feedback = environment.step(key, state, *played)
+            return following, (feedback, following.states)
+
+        return jax.lax.scan(body, environment.init(key), (jnp.asarray(order, jnp.int32), 1 + jnp.arange(40)))[1]
+
+    with jax.enable_x64(double):
+        feedback, paths = jax.tree.map(np.asarray, jax.jit(jax.vmap(one))(keys))
 
     def state(key, arm, number, law):
         counter = jnp.array([arm, number], jnp.uint32)
         return int(np.searchsorted(np.cumsum(law)[:-1], int(threefry_2x32(key, counter)[0]) / 2.0**32, side="right"))
 
+    assert (feedback.shown is not None) == observed
     for run, key in enumerate(jax.random.key_data(keys)):
-        states = [state(key, k, 0, chains.stationary(active[k])) for k in range(4)]
+        states = [state(key, k, 0, jaxbandit.chains.stationary(active[k])) for k in range(4)]
         view = list(states)
         for t, arms in enumerate(order):
             laws = [(active if k in arms or not passive else left)[k, states[k]] for k in range(4)]
@@ -63,43 +60,16 @@ def test_a_loop_finds_the_same_states_in_the_same_bits(passive):
             assert feedback.states[run, t].tolist() == [states[k] for k in arms]
             np.testing.assert_allclose(feedback.rewards[run, t], [pays[k, states[k]] for k in arms], rtol=1e-6)
             assert paths[run, t].tolist() == states
-            for k in arms:
+            if observed:
+                assert feedback.shown[run, t].tolist() == states
+            for k in range(4) if observed else arms:
                 view[k] = states[k]
-
-
-@pytest.mark.slow
-def test_observed_arms_show_all_states():
-    """They move as the others do; before is then where the arm stood, and a policy for unseen arms is refused."""
-    keys, order = jax.random.split(jax.random.key(9), 10), any_order(40, 5, 2)
-    for passive in (None, SCENARIO.transition[::-1]):
-        hidden_away, seen = (restless(SCENARIO.transition, (0, 1), passive, observed=item) for item in (False, True))
-        (less, paths), (more, same) = (played(item, keys, order) for item in (hidden_away, seen))
-        np.testing.assert_array_equal(paths, same)
-        np.testing.assert_array_equal(more.shown, paths)
-        np.testing.assert_array_equal(less.states, more.states)
-        assert less.shown is None and (less.before != more.before).any()
-        stood = np.take_along_axis(paths[:, :-1], np.broadcast_to(order[1:], (10, 39, 2)), axis=2)
-        np.testing.assert_array_equal(more.before[:, 1:], stood)
-    assert (MOVING.declares.problem, seen.declares.problem) == ("restless", "observed")
-    result = simulate(seen, {"u": Uniform()}, runs=2, horizon=5)
-    assert result.problem == "observed" and metrics.regret_name(result) == "realised regret"
-    with pytest.raises(ValueError, match="^environment: RestlessArms has observed arms"):
-        bounds.lower(seen)
-
-
-# contracts
-
-
-@pytest.mark.slow
-def test_contract():
-    check_environment(restless(SCENARIO.transition[:3], (0, 1)), settle=2**10)
-    check_environment(restless(SCENARIO.transition[:2], (0, 1), SCENARIO.transition[2:4]), settle=2**10)
 
 
 def of_kind(environment, **more):
     """An environment of the same fields whose class declares or does something else."""
-    declared = {name: more.pop(name) for name in Declares._fields if name in more}
-    declares = environment.declares._replace(**declared) if hasattr(environment, "declares") else Declares(**declared)
+    declared = {name: more.pop(name) for name in jaxbandit.Declares._fields if name in more}
+    declares = members.declares(environment)._replace(**declared)
     kind = jaxbandit.pytree(type("Other", (type(environment),), {"declares": declares, **more}))
     return kind(**{field.name: getattr(environment, field.name) for field in dataclasses.fields(environment)})
 
@@ -134,61 +104,7 @@ def test_scenarios_are_alike():
         simulate({"a": MOVING, "b": PASSIVE}, {"u": Uniform()}, runs=1, horizon=1)
 
 
-@pytest.mark.slow
-def test_in_double_precision_arms_move_alike():
-    asked = {"runs": 5, "horizon": 50, "times": [50], "record": {"path": lambda arms, policy, t: arms.states}}
-    single = simulate(MOVING, {"ucb": jaxbandit.UCB1()}, **asked)
-    with jax.enable_x64(True):
-        double = simulate(MOVING, {"ucb": jaxbandit.UCB1()}, **asked)
-        assert simulate(PASSIVE, {"u": Uniform()}, **asked).complete
-    np.testing.assert_array_equal(single.recorded["path"]["ucb"], double.recorded["path"]["ucb"])
-
-
 # regret
-
-
-@jaxbandit.pytree
-class StayOnOne:
-    """Stays on an arm while it shows 1, and goes to the other when it shows 0: two arms, the state is the arm."""
-
-    def init(self, reward):
-        return jnp.int32(0)
-
-    def scores(self, key, state, t):
-        return (jnp.arange(2) == state).astype(float), state
-
-    def update(self, state, feedback):
-        return jnp.where(feedback.states[0] == 1, state, 1 - state)
-
-
-TWINS = restless([[[0.8, 0.2], [0.2, 0.8]]] * 2, (0, 1))
-
-
-def test_weak_regret_is_negative_and_linear_and_pseudo_regret_lies_within_its_bound():
-    """The average reward is exactly .65 a round, so that W(n) is about -.15 n; within 6 standard errors."""
-    joint = np.zeros((4, 4))  # of the state of the arm that is stayed on next and of the other one
-    move = np.array([[0.8, 0.2], [0.2, 0.8]])
-    for here, other in np.ndindex(2, 2):
-        for now, then in np.ndindex(2, 2):
-            following = (now, then) if now == 1 else (then, now)
-            joint[2 * here + other, 2 * following[0] + following[1]] += move[here, now] * move[other, then]
-    pays = np.array([move[here, 1] for here, _ in np.ndindex(2, 2)])
-    assert chains.stationary(joint) @ pays == pytest.approx(0.65)
-
-    result = simulate(TWINS, {"stay": StayOnOne()}, runs=4000, horizon=400, times=[100, 400])
-    realised, pseudo = (item(result, "stay")[0, 0] for item in (metrics.realised_regret, metrics.pseudo_regret))
-    law, expected = np.full(4, 0.25), []
-    for _ in range(400):
-        expected.append(law @ pays)
-        law = law @ joint
-    weak = 400 * 0.5 - sum(expected)
-    error = realised[:, -1].std(ddof=1) / np.sqrt(4000)
-    assert abs(realised[:, -1].mean() - weak) < 6 * error and weak < -0.14 * 400
-    assert (pseudo == 0).all()
-    span = [np.ptp(chains.relative_values(rows, [0, 1])) for rows in TWINS.transition]
-    # a stretch ends where 0 is shown: their number is at least the zeros shown, and at most one more
-    stretches = 400 - result.visits["stay"][0, 0, :, -1, :, 1].sum(-1).mean()
-    assert abs(0 - weak) <= span[0] * stretches
 
 
 @pytest.mark.slow
@@ -201,46 +117,48 @@ def test_the_headline_is_realised_regret_and_everything_says_so():
     np.testing.assert_allclose(metrics.paired_difference(result, "ucb", "u"), difference[..., -1])
     data = result.to_xarray()
     assert data.regret.attrs["long_name"] == "realised regret" and data.attrs["problem"] == "restless"
-    ax = plotting.plot_regret(result)
+    ax = jaxbandit.plotting.plot_regret(result)
     assert ax.get_ylabel() == "realised regret" and ax.get_ylim()[0] != 0
-    plt.close()
-    ax = plotting.plot_distribution(result)
-    assert ax.get_xscale() == "linear"
     plt.close()
     rested = simulate(SCENARIO, {"u": Uniform()}, runs=2, horizon=9)
     np.testing.assert_array_equal(metrics.regret(rested, "u"), metrics.pseudo_regret(rested, "u"))
 
 
+@jaxbandit.pytree
+class Compared(type(SCENARIO)):
+    """Rested arms whose comparator is one number if `best` is, and a number for each round if not."""
+
+    best: np.ndarray | None = None
+
+    def comparator(self, plays):
+        return plays * (self.best[0] if (self.best == self.best[0]).all() else self.best)
+
+
 def test_a_declared_comparator_is_what_regret_is_measured_against(tmp_path):
-    better = of_kind(SCENARIO, comparator=lambda self, plays: 0.9 * plays)
+    rounds, once = np.arange(1, 31) / 30, np.full(30, 0.9)
     asked = {"policies": {"u": Uniform()}, "runs": 4, "horizon": 30, "times": [10, 30], "plays": 2}
-    plain, result = simulate(SCENARIO, **asked), simulate(better, **asked)
-    assert plain.comparator is None and result.comparator.tolist() == [1.8]
-    np.testing.assert_array_equal(plain.visits["u"], result.visits["u"])
-    more = np.array([10, 30]) * (1.8 - np.sort(SCENARIO.means())[-2:].sum())
-    for metric in (metrics.pseudo_regret, metrics.realised_regret):
-        np.testing.assert_allclose(metric(result, "u") - metric(plain, "u"), np.broadcast_to(more, (1, 1, 4, 2)))
+
+    def played(best, **more):
+        return simulate(Compared(**vars(SCENARIO), best=best), **asked | more)
+
+    plain = simulate(SCENARIO, **asked)
+    assert plain.comparator is None
+    for best in (rounds, once):
+        result = played(best)
+        np.testing.assert_array_equal(plain.visits["u"], result.visits["u"])
+        more = 2 * np.cumsum(best)[[9, 29]] - np.array([10, 30]) * np.sort(SCENARIO.means())[-2:].sum()
+        for metric in (metrics.pseudo_regret, metrics.realised_regret):
+            np.testing.assert_allclose(metric(result, "u") - metric(plain, "u"), np.broadcast_to(more, (1, 1, 4, 2)))
     result.save(tmp_path / "r.npz")
-    assert Result.load(tmp_path / "r.npz").comparator.tolist() == [1.8]
-    longer = asked | {"horizon": 40, "times": [10, 30, 40]}
+    assert jaxbandit.Result.load(tmp_path / "r.npz").comparator.tolist() == result.comparator.tolist() == [1.8]
     with pytest.raises(ValueError, match=r"resume: scenarios.* changed since the result was made"):
-        simulate(of_kind(SCENARIO, comparator=lambda self, plays: 0.8), **longer, resume=result)
-    with pytest.raises(ValueError, match=r"scenarios\['scenario'\]: comparator\(2\) is nan, not a finite number"):
-        simulate(of_kind(SCENARIO, comparator=lambda self, plays: np.nan), **asked)
-
-
-def test_a_comparator_may_have_a_number_for_each_round():
-    rounds = np.arange(1, 31) / 30
-    asked = {"policies": {"u": Uniform()}, "runs": 4, "horizon": 30, "times": [10, 30], "plays": 2}
-    plain, result = (
-        simulate(arms, **asked) for arms in (SCENARIO, of_kind(SCENARIO, comparator=lambda self, plays: plays * rounds))
-    )
-    more = 2 * np.cumsum(rounds)[[9, 29]] - np.array([10, 30]) * np.sort(SCENARIO.means())[-2:].sum()
-    for metric in (metrics.pseudo_regret, metrics.realised_regret):
-        np.testing.assert_allclose(metric(result, "u") - metric(plain, "u"), np.broadcast_to(more, (1, 1, 4, 2)))
-    words = r"scenarios\['scenario'\]: comparator\(2\) has the shape \(29,\); it is one number, or one for each of 30"
-    with pytest.raises(ValueError, match=words):
-        simulate(of_kind(SCENARIO, comparator=lambda self, plays: rounds[1:]), **asked)
+        played(0.4 * once, horizon=40, times=[10, 30, 40], resume=result)
+    for wrong, words in (
+        (np.full(30, np.inf), "is inf, not a finite number"),
+        (rounds[1:], r"has the shape \(29,\); it is one number, or one for each of 30"),
+    ):
+        with pytest.raises(ValueError, match=rf"scenarios\['scenario'\]: comparator\(2\) {words}"):
+            played(wrong)
 
 
 # who refuses them
@@ -261,6 +179,7 @@ BAD = [
     (lambda: restless(GOOD, (0, 1), GOOD[:1]), r"passive: shape \(1, 2, 2\) is not that of `transition`"),
     (lambda: restless(GOOD, (0, 1), [[[1 - 1e-11, 1e-11], [0.4, 0.6]]] * 2), "passive: a positive probability"),
     (lambda: restless(GOOD, (0, 1), "chain"), "passive: "),
+    (lambda: bounds.lower(restless(GOOD, (0, 1), observed=True)), "environment: RestlessArms has observed arms"),
 ]
 
 
@@ -268,3 +187,313 @@ BAD = [
 def test_bad_input(build, message):
     with pytest.raises(ValueError, match=f"^{message}"):
         build()
+
+
+# RCA
+
+
+@functools.partial(jax.jit, static_argnums=3)
+def every_round(policy, paths, reward, plays):
+    def body(state, now):
+        t, view = now
+        arms = jaxbandit.top_arms(policy.scores(None, state, t)[0], plays)
+        states = view[arms]
+        return policy.update(state, Feedback(arms, jnp.zeros_like(arms), states, reward[arms, states], t)), arms
+
+    rounds = jnp.arange(1, paths.shape[1] + 1, dtype=jnp.int32)
+    return jax.lax.scan(body, policy.init(reward), (rounds, paths.T))
+
+
+def on_paths(policy, paths, plays, reward=(0.0, 1.0)):
+    """The arms played [rounds, M] where arm k shows paths[k, t] in round t, if played; and the last state."""
+    table = jnp.broadcast_to(jnp.asarray(reward, float), (len(paths), len(reward)))
+    state, arms = every_round(policy, jnp.asarray(paths, jnp.int32), table, plays)
+    return np.asarray(arms), state
+
+
+def block(first, arm, count):
+    """One block of an arm as the pseudo-code reads; is sent what the arm shows."""
+    view = yield
+    first.setdefault(arm, view)
+    while view != first[arm]:
+        view = yield
+    count(arm, view)
+    view = yield
+    while view != first[arm]:
+        count(arm, view)
+        view = yield
+
+
+def rca_by_coroutines(L, paths, plays, reward):
+    first, counted, running, rounds = {}, np.zeros((len(paths), len(reward)), int), {}, []
+
+    def count(arm, view):
+        counted[arm, view] += 1
+
+    def index(arm):
+        if arm not in first:
+            return math.inf
+        own = counted[arm].sum()
+        return counted[arm] @ reward / own + math.sqrt(L * math.log(counted.sum()) / own)
+
+    for view in paths.T:
+        idle = sorted((arm for arm in range(len(paths)) if arm not in running), key=lambda arm: (-index(arm), arm))
+        for arm in idle[: plays - len(running)]:
+            running[arm] = block(first, arm, count)
+            next(running[arm])
+        rounds.append(sorted(running))
+        for arm in rounds[-1]:
+            try:
+                running[arm].send(int(view[arm]))
+            except StopIteration:
+                del running[arm]
+    return np.array(rounds), counted
+
+
+@pytest.mark.parametrize(("plays", "reward"), [(1, (0.0, 1.0)), (1, (0.0, 0.37, 1.0)), (3, (0.0, 0.37, 1.0))])
+def test_rca_is_what_its_blocks_are(plays, reward):
+    """Random problems of 5 arms; in double precision, so that rounding decides nothing."""
+    random = np.random.default_rng(plays)
+    with jax.enable_x64(True):
+        for L in (0.0, 0.3, 2.0, 17.0, *random.random(2)):
+            paths = random.integers(len(reward), size=(5, 150))
+            result, state = on_paths(RCA(float(L)), paths, plays, reward)
+            expected, counted = rca_by_coroutines(L, paths, plays, np.array(reward))
+            np.testing.assert_array_equal(np.sort(result, axis=1), expected)
+            np.testing.assert_array_equal(state.counts, counted)
+
+
+LEFT_FOR_EVER = restless([[[0.0, 0.5, 0.5], [0.0, 0.5, 0.5], [0.0, 0.3, 0.7]]] * 2, (0.0, 0.5, 1.0))
+
+
+def test_rca_sees_states_to_which_arms_return():
+    for arms, message in (
+        (hidden(SCENARIO.transition[:2], [[0.2, 0.7]] * 2), "RCA is for rested or restless or observed arms"),
+        (LEFT_FOR_EVER, "RCA needs .*; arm 0 of .* has a state to which it does not"),
+    ):
+        with pytest.raises(ValueError, match=rf"^policies\['r'\]: {message}"):
+            simulate(arms, {"r": RCA()}, runs=1, horizon=3)
+
+
+# DSEE
+
+
+def dsee_by_epochs(D, paths, plays, reward):
+    """The arms of every round, and the sums of rewards explored."""
+    arms, rounds = paths.shape
+    sums, samples, played = np.zeros(arms), np.zeros(arms, int), []
+    explorations = exploitations = 0
+    while len(played) < rounds:
+        t = len(played) + 1
+        if (4**explorations - 1) / 3 > D * math.log(t):
+            leaders = sorted(sorted(range(arms), key=lambda k: (-sums[k] / samples[k], k))[:plays])
+            played += [leaders] * min(2 * 4**exploitations, rounds - len(played))
+            exploitations += 1
+        else:
+            groups = [[(start + m) % arms for m in range(plays)] for start in range(0, arms, plays)]
+            for group in groups:
+                for _ in range(4**explorations):
+                    if len(played) < rounds:
+                        for arm in group:
+                            sums[arm] += reward[paths[arm, len(played)]]
+                            samples[arm] += 1
+                        played.append(sorted(group))
+            explorations += 1
+    return np.array(played), sums
+
+
+@pytest.mark.parametrize("plays", [1, 2, 3, 5])
+def test_dsee_is_what_its_epochs_are(plays):
+    random = np.random.default_rng(plays)
+    for D in (0.1, 3.0):
+        paths = random.integers(3, size=(5, 700))
+        expected, sums = dsee_by_epochs(D, paths, plays, (0.0, 0.25, 1.0))
+        result, state = on_paths(DSEE(D), paths, plays, (0.0, 0.25, 1.0))
+        np.testing.assert_array_equal(np.sort(result, axis=1), expected)
+        np.testing.assert_allclose(state.counts @ np.array([0.0, 0.25, 1.0]), sums)
+
+
+def test_epochs_end_before_integers_do():
+    """In the last epochs of the largest horizon nothing is negative, and an epoch does not end in its first round."""
+    policy, update = DSEE(1e-9), jax.jit(DSEE.update)
+    state = policy.init(jnp.array([[0.0, 1.0]] * 3))
+    feedback = Feedback(*[jnp.array([x], jnp.int32) for x in (0, 0, 1)], jnp.array([1.0]), jnp.int32(2**31 - 2))
+    for exploited in (14, 15, 16):
+        numbers = {"explored": jnp.int32(16), "exploited": jnp.int32(exploited), "left": jnp.int32(1)}
+        ending = state._replace(explores=jnp.bool_(False), **numbers)
+        after = update(policy, ending, feedback)
+        assert int(after.left) == min(2 ** (2 * exploited + 3), 2**30)
+
+
+# several players
+
+
+def one_player(m, players, arms, D):
+    """Decentralised DSEE of player m, who is sent the reward of each of its plays, and knows nothing else."""
+    sums, samples, t, explorations, exploitations = np.zeros(arms), np.zeros(arms, int), 1, 0, 0
+    while True:
+        if (4**explorations - 1) / 3 > D * math.log(t):
+            order = sorted(range(arms), key=lambda k: (-sums[k] / samples[k], k))
+            for part in range(players):
+                for _ in range(2 * 4**exploitations):
+                    yield order[(m + part) % players]
+                    t += 1
+            exploitations += 1
+        else:
+            for part in range(arms):
+                for _ in range(4**explorations):
+                    arm = (m + part) % arms
+                    sums[arm] += yield arm
+                    samples[arm] += 1
+                    t += 1
+            explorations += 1
+
+
+@pytest.mark.parametrize(("players", "D"), [pytest.param(3, 2.0, marks=pytest.mark.slow), (4, 0.1)])
+def test_players_of_dsee_need_nothing_but_what_they_saw(players, D):
+    """Each is a coroutine of its own; arms are shuffled, collisions happen, and only in exploitations."""
+    shared = restless(np.random.default_rng(4).dirichlet(np.ones(3), (4, 3)), (0.0, 0.25, 1.0))
+    arms = colliding(shared, players)
+    options = {"runs": 2, "horizon": 200, "times": np.arange(1, 201), "plays": players, "shuffle": True}
+    with jax.enable_x64(True):
+        result = simulate(arms, {"p": DecentralisedDSEE.of(arms, D)}, **options)
+    collisions = 0
+    for run in range(2):
+        minds = [one_player(m, players, 4, D) for m in range(players)]
+        wanted = [next(mind) for mind in minds]
+        for visits in np.diff(result.visits["p"][0, 0, run], axis=0, prepend=0):
+            seen = {(i // 4, i % 4): s for i, s in np.argwhere(visits).tolist()}
+            assert sorted(seen) == list(enumerate(wanted))
+            for (_, k), s in seen.items():
+                assert (s == 3) == (wanted.count(k) > 1)
+            collisions += sum(s == 3 for s in seen.values())
+            paid = [shared.reward[k, s] if s < 3 else 0.0 for (_, k), s in sorted(seen.items())]
+            wanted = [mind.send(reward) for mind, reward in zip(minds, paid)]
+    assert collisions > 0 or players < 4
+
+
+def test_players_move_the_arms_that_they_play():
+    """As the same arms do that one player plays: an arm with a collision moves as a played one, and shows nothing."""
+    rows = np.random.default_rng(6).dirichlet(np.ones(2), (2, 3, 2))
+    shared = restless(rows[0], (0.0, 1.0), rows[1])
+    arms, key = colliding(shared, 2), jax.random.key(2)
+    state, alone, step, one_step = arms.init(key), shared.init(key), jax.jit(arms.step), jax.jit(shared.step)
+    for t, (one, two) in enumerate([(0, 1), (1, 1), (2, 0), (2, 2), (0, 0), (1, 2)], start=1):
+        state, feedback = step(key, state, jnp.array([one, 3 + two]), jnp.int32(t))
+        alone, expected = one_step(key, alone, jnp.array(sorted({one, two})), jnp.int32(t))
+        assert state.states.tolist() == alone.states.tolist()
+        seen = dict(zip(expected.arms.tolist(), expected.states.tolist()))
+        assert feedback.states.tolist() == [2, 2] if one == two else [seen[one], seen[two]]
+        assert feedback.rewards.tolist() == ([0.0, 0.0] if one == two else [float(seen[one]), float(seen[two])])
+    _, feedback = step(key, state, jnp.array([0, 1]), jnp.int32(7))
+    assert feedback.states.tolist() == [2, 2]  # one player cannot play two arms
+    best = np.sort(shared.means())[1:].sum()
+    assert abs(arms.comparator(2) - best) < 1e-12
+
+
+def two_players(arms, policy, plays=2):
+    return simulate(colliding(arms, 2), {"p": policy}, runs=1, horizon=3, plays=plays)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda arms: colliding(arms, 4), "^players: 4 is not among the integers from 2 to 3"),
+        (lambda arms: colliding(SCENARIO, 2), "^arms: arms of environments.restless are needed"),
+        (lambda arms: DecentralisedDSEE.of(arms), "^arms: one of environments.colliding is needed"),
+        (lambda arms: two_players(arms, jaxbandit.UCB1()), "UCB1 is for .* are colliding"),
+        (lambda arms: two_players(arms, DecentralisedDSEE.of(colliding(arms, 3))), "player: is not that of"),
+        (lambda arms: two_players(arms, DecentralisedDSEE.of(colliding(arms, 2)), 1), "plays: 1, and there are 2"),
+    ],
+)
+def test_errors_of_players(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(restless([[[0.5, 0.5], [0.4, 0.6]]] * 3, (0, 1)))
+
+
+# policies that know the chains
+
+
+def arms_of(*pairs):
+    """Restless arms from (p01, p11) of each."""
+    return restless(
+        [[[1 - p01, p01], [1 - p11, p11]] for p01, p11 in pairs], (0, 1), initial_state=[1, 0, 0][: len(pairs)]
+    )
+
+
+def index_of_50_digits(w, p01, p10, d):
+    """The subsidy of the three equations in the docstring of `whittle`, solved as they stand."""
+    w, p01, p11, d = mp.mpf(w), mp.mpf(p01), 1 - mp.mpf(p10), mp.mpf(d)
+    if w <= p01 or w >= p11:
+        return w
+    if w >= p01 / (1 - p11 + p01):
+        return w / (1 - d * p11 + d * w)
+    later, b, waited = p01 + (p11 - p01) * w, p01, mp.mpf(1)
+    while b <= w:
+        b, waited = p01 + (p11 - p01) * b, waited * d
+    after, values = d * waited * b, mp.matrix([-p11, -waited * b, w - d * later])
+    of = [[0, d * (1 - p11), d * p11 - 1], [(1 - waited) / (1 - d), d * waited - after - 1, after]]
+    of.append([1, d * d * (1 - later) - d * (1 - w), d * d * later - d * w])
+    return mp.lu_solve(mp.matrix(of), values)[0]
+
+
+@pytest.mark.parametrize(
+    ("p01", "p10", "discount"),
+    [(0.2, 0.2, 0.9999), (0.3, 0.6, 0.999999), (0.01, 0.01, 0.9), (0.01, 0.01, 0.999999), (0.001, 0.002, 0.9999)],
+)
+def test_index_in_float32_near_discount_1(p01, p10, discount):
+    """Within 2e-6 of 50 digits, in the beliefs of an arm that showed 0 and waits and in others; found: 1.1e-6."""
+    p01, p10 = np.float32(p01), np.float32(p10)
+    waiting = p01 / (p01 + p10) * (1 - (1 - p01 - p10) ** np.arange(2, 30, 3))
+    beliefs = np.append(waiting, np.linspace(p01, 1 - p10, 12)).astype(np.float32)
+    result = whittle(jnp.asarray(beliefs), p01, p10, jnp.float32(discount))
+    assert result.dtype == jnp.float32
+    with mp.workdps(50):
+        expected = [float(index_of_50_digits(float(w), float(p01), float(p10), discount)) for w in beliefs]
+    np.testing.assert_allclose(result, expected, atol=2e-6)
+
+
+STICKY = arms_of((0.2, 0.8), (0.1, 0.95), (0.3, 0.4))
+
+
+@pytest.mark.parametrize("case", ["one law", "passive", "index"])
+def test_beliefs_are_those_of_a_loop(case):
+    """The expected reward of the next round with and without a passive law; and Whittle's index on beliefs."""
+    random = np.random.default_rng(3)
+    active, left = random.dirichlet(np.ones(3), (2, 4, 3))
+    arms = restless(active, random.random((4, 3)), left if case == "passive" else None)
+    arms, policy = (STICKY, WhittleBelief.of(STICKY)) if case == "index" else (arms, Myopic.of(arms))
+    rows, (K, S) = np.asarray(arms.transition), arms.reward.shape
+    state, expected = policy.init(arms.reward), np.array(arms.initial)
+    scores, update = jax.jit(policy.scores), jax.jit(policy.update)
+    for t in range(30):
+        law = np.einsum("ks,kst->kt", expected, rows)
+        worth = (law * arms.reward).sum(1)
+        if case == "index":
+            worth = [float(index_of_50_digits(w, p[0, 1], p[1, 0], 0.9)) for w, p in zip(law[:, 1], rows)]
+        np.testing.assert_allclose(scores(None, state, t)[0], worth, rtol=3e-6)
+        played, view = random.permutation(K)[:2], random.integers(S, size=2)
+        inputs = [jnp.asarray(x, jnp.int32) for x in (played, view, view)]
+        state = update(state, Feedback(*inputs, jnp.zeros(2), 1))
+        expected = np.einsum("ks,kst->kt", expected, left) if case == "passive" else law
+        expected[played] = np.eye(S)[view]
+
+
+def test_what_they_are_not_for():
+    with pytest.raises(ValueError, match=r"^policies\['p'\]: Myopic is for restless or observed arms; .* are rested"):
+        simulate(SCENARIO, {"p": Myopic(SCENARIO.transition, SCENARIO.initial)}, runs=1, horizon=2)
+    with pytest.raises(ValueError, match="^environment: has a `passive` law"):
+        WhittleBelief.of(PASSIVE)
+    with pytest.raises(ValueError, match="^discount: -0.1 lies outside"):
+        WhittleBelief.of(STICKY, -0.1)
+    pays, turning = restless(STICKY.transition, (0, 2)), arms_of((0.2, 0.8), (0.7, 0.2))
+    for policy, environment, name in (
+        (WhittleBelief.of(turning), turning, ".transition: p11 < p01 for arm 1"),
+        (WhittleBelief(STICKY.transition, STICKY.initial, 1.0), STICKY, ".discount: 1.0 lies outside"),
+        (WhittleBelief.of(pays), pays, ": reward: Whittle's index on beliefs is for two states that pay 0 and 1"),
+        (Myopic.of(STICKY), MOVING, r".transition: shape \(3, 2, 2\) is not \(5, 2, 2\)"),
+        (Myopic(STICKY.transition, np.ones((3, 2))), STICKY, ".initial: row 0 sums to 2.0"),
+        (Myopic(STICKY.transition, STICKY.initial, "none"), STICKY, ".passive: "),
+    ):
+        with pytest.raises(ValueError, match=rf"^policies\['p'\]{name}"):
+            simulate(environment, {"p": policy}, runs=1, horizon=2)

@@ -51,17 +51,17 @@ def best_plan(rows, pays, ahead, here, plays, steps, first=None):
 
 @pytest.mark.parametrize(
     ("kinds", "states", "steps", "spread", "most_lost"),
-    [(1, 4, 5, 0.5, 1e-4), (3, 2, 3, 0.5, 1e-4), (3, 2, 3, 0.05, 3e-3)],
+    [(1, 4, 5, 0.5, 1e-4), (3, 2, 3, 0.05, 3e-3)],
 )
 @pytest.mark.slow
 def test_plans_lose_next_to_nothing(kinds, states, steps, spread, most_lost):
-    """Of 25 random programmes, the best plan that begins as ours does is worth what the best one is.
+    """Of 12 random programmes, the best plan that begins as ours does is worth what the best one is.
 
     Where rows are nearly deterministic, there are states to which nothing leads.
     """
     random = np.random.default_rng(10 * kinds + states)
     plan = jax.jit(fluid_plan, static_argnums=7)
-    for _ in range(25):
+    for _ in range(12):
         rows = random.dirichlet(np.full(states, spread), (kinds, 2, states))
         pays, ahead = random.random((kinds, 2, states)), 2 * random.random((kinds, states))
         here = (
@@ -101,14 +101,14 @@ def test_rounding_keeps_chances_and_numbers():
     chances = in_parts(jnp.array([0.5, 0.0, 0.25, 0.5, 1.0, 0.5, 0.25, 0.0, 0.0]))
     chances = chances.at[1].set(0.0)
     grid = (jnp.arange(1024) + 0.5) / 1024
-    played = np.array(jax.vmap(lambda uniform: rounded(chances, uniform))(grid))
+    played = np.array(jax.jit(jax.vmap(lambda uniform: rounded(chances, uniform)))(grid))
     np.testing.assert_allclose(played.mean(0), chances, atol=1e-3)
     assert set(played.sum(1)) == {3.0} and set(np.unique(played)) == {0.0, 1.0}
     assert set(played[:, [0, 3, 5]].sum(1)) == {1.0, 2.0}
 
 
 def test_advice_is_that_of_a_loop():
-    """Sixty rounds of ten arms, with the same random numbers: virtual states, advice and who is played."""
+    """Forty rounds of ten arms, with the same random numbers: virtual states, advice and who is played."""
     policy = FollowVirtualAdvice.of(TREADMILL, 3)
     chances, shares = np.float32(policy.chances), np.float32(policy.shares)
     rows = np.stack([policy.passive, policy.transition], 1).astype(np.float32)
@@ -116,7 +116,7 @@ def test_advice_is_that_of_a_loop():
     state, virtual, before = policy.init(TREADMILL.reward), None, None
     real, scores, advice = np.full(10, 3), jax.jit(policy.scores), None
     step, advised = jax.jit(policy.update), []
-    for t in range(60):
+    for t in range(40):
         key = jax.random.key(t)
         moves, draws, ties = np.array(jax.random.uniform(key, (3, 10)))
         new = []
@@ -183,7 +183,7 @@ def test_sets_are_controlled():
         return size and near and counts[[0, 2]].sum() <= size * 3 // 10
 
     choose, sizes = jax.jit(policy._set), []
-    for _ in range(200):
+    for _ in range(100):
         here = random.multinomial(30, random.dirichlet(30 * shares) if random.random() < 0.7 else [0.3, 0.3, 0.4])
         before = random.binomial(here, 0.5)
         local = np.array(choose(jnp.asarray(here), jnp.asarray(before)))
@@ -203,39 +203,30 @@ def test_sets_are_controlled():
 
 @pytest.mark.slow
 def test_they_leave_the_treadmill():
-    """Priorities stay where they fetch arms back, half below the bound; the others reach it, within 2 %.
+    """They reach the bound within .8 %, where priorities stay half below it.
 
-    The means of 40 runs have standard errors of at most .001; the bounds are 5 of them and more away.
+    The means of 20 runs have standard errors of at most .0014; the bounds are 5 of them and more away.
     """
     arms = atlas["treadmill"].make(arms=100, initial_state=2)
-    policies = {
-        "priority": jaxbandit.LPPriority.of(arms, 30),
-        "advice": FollowVirtualAdvice.of(arms, 30),
-        "two-set": TwoSet.of(arms, 30),
-        "update": LPUpdate.of(arms, 30, 5),
-    }
-    result = simulate(arms, policies, plays=30, runs=40, horizon=400, times=[200, 400], progress=False)
-    lost = {label: np.diff(metrics.regret(result, label)[0, 0]).mean() / 200 / 100 for label in policies}
-    assert 0.19 < lost["priority"] < 0.21 and 0.005 < lost["advice"] < 0.025
-    assert abs(lost["two-set"]) < 0.008 and abs(lost["update"]) < 0.008
+    policies = {"two-set": TwoSet.of(arms, 30), "update": LPUpdate.of(arms, 30, 5)}
+    result = simulate(arms, policies, plays=30, runs=20, horizon=400, times=[200, 400], progress=False)
+    for label in policies:
+        assert abs(np.diff(metrics.regret(result, label)[0, 0]).mean() / 200 / 100) < 0.008
 
 
 @pytest.mark.slow
-def test_nobody_exceeds_the_best_policy():
+def test_arms_of_two_kinds():
     """Four arms of two kinds, whose best policy is known: no gap below 0, and LP-update's is small.
 
-    Standard errors of the means are below .004; the false-fail rate of each bound, four of them away, is 3e-5.
+    The standard error of the mean is below .006; the false-fail rate of each bound, four of them away, is 3e-5.
     """
     rows = [[[0.1, 0.9], [0.1, 0.9]], [[0.5, 0.5], [0.05, 0.95]]] * 2
     wait = [[[0.9, 0.1], [0.3, 0.7]], [[0.95, 0.05], [0.2, 0.8]]] * 2
     arms = environments.restless(rows, (0, 1), wait, paid="all", observed=True, cost=0.1)
     assert arms.comparator_name(1) == "the best policy"
-    policies = {"advice": FollowVirtualAdvice.of(arms, 1), "update": LPUpdate.of(arms, 1, 3)}
-    result = simulate(arms, policies, runs=200, horizon=1000, times=[500, 1000], progress=False)
-    for label in policies:
-        lost = np.diff(metrics.regret(result, label)[0, 0])[:, 0] / 500
-        assert lost.mean() > -4 * lost.std() / np.sqrt(200)
-        assert label == "advice" or lost.mean() < 0.03
+    result = simulate(arms, {"u": LPUpdate.of(arms, 1, 3)}, runs=100, horizon=1000, times=[500, 1000], progress=False)
+    lost = np.diff(metrics.regret(result, "u")[0, 0])[:, 0] / 500
+    assert -4 * lost.std() / np.sqrt(100) < lost.mean() < 0.03
 
 
 def test_errors():

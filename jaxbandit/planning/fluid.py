@@ -110,8 +110,8 @@ def fluid_plan(
     >>> stay, fall = jnp.eye(2), jnp.array([[1.0, 0.0], [0.5, 0.5]])
     >>> repair = jnp.array([[0.0, 1.0], [0.0, 1.0]])  # state 1 pays
     >>> pays, nothing = jnp.array([[0.0, 1.0]]), jnp.zeros((1, 2))
-    >>> plan = fluid_plan(repair[None], fall[None], pays, pays, nothing, jnp.array([[2.0, 3.0]]), 2, steps=3)
-    >>> plan.round(2).tolist()
+    >>> plan = jax.jit(fluid_plan, static_argnames="steps")
+    >>> plan(repair[None], fall[None], pays, pays, nothing, jnp.array([[2.0, 3.0]]), 2, steps=3).round(2).tolist()
     [[2.0, 0.0]]
     """
     arms, states = total(total(here)), here.shape[1]

@@ -32,7 +32,7 @@ def l1_ball_max(rows: Array, radius: Array, values: Array) -> tuple[Array, Array
 
     Source: Jaksch, Ortner and Auer 2010, figure 2.
 
-    >>> maximum, row = l1_ball_max(jnp.array([0.5, 0.3, 0.2]), 0.5, jnp.array([0.0, 1.0, 2.0]))
+    >>> maximum, row = jax.jit(l1_ball_max)(jnp.array([0.5, 0.3, 0.2]), 0.5, jnp.array([0.0, 1.0, 2.0]))
     >>> round(float(maximum), 4), [round(float(q), 4) for q in row]
     (1.2, [0.25, 0.3, 0.45])
     """
@@ -66,7 +66,7 @@ def box_max(low: Array, high: Array, values: Array) -> tuple[Array, Array]:
       maximum [...] and maximiser [..., S].
 
     >>> low, high = jnp.array([0.2, 0.1, 0.0]), jnp.array([1.0, 0.5, 0.3])
-    >>> maximum, row = box_max(low, high, jnp.array([0.0, 1.0, 2.0]))
+    >>> maximum, row = jax.jit(box_max)(low, high, jnp.array([0.0, 1.0, 2.0]))
     >>> round(float(maximum), 4), [round(float(q), 4) for q in row]
     (1.1, [0.2, 0.5, 0.3])
     """

@@ -44,7 +44,7 @@ def whittle(active: Array, passive: Array, earned: Array, kept: Array, discount:
     Source: Whittle 1988; Nino-Mora 2007; Gast, Gaujal and Khun 2023.
 
     >>> active, passive = jnp.array([[0.5, 0.5], [0.4, 0.6]]), jnp.array([[0.8, 0.2], [0.2, 0.8]])
-    >>> whittle(active, passive, jnp.array([0.5, 0.6]), jnp.zeros(2), 0.9).round(5).tolist()
+    >>> jax.jit(whittle)(active, passive, jnp.array([0.5, 0.6]), jnp.zeros(2), 0.9).round(5).tolist()
     [0.52967, 0.6]
     """
     states = earned.shape[-1]

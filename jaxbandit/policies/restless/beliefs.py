@@ -129,7 +129,7 @@ class HiddenMyopic:
     Source: the forward recursion of hidden Markov models, as in Rabiner 1989.
 
     >>> policy = HiddenMyopic([[[0.9, 0.1], [0.2, 0.8]]] * 2, [[[0.8, 0.2], [0.3, 0.7]]] * 2, [[2 / 3, 1 / 3], [1, 0]])
-    >>> policy.scores(None, policy.init(jnp.array([[0.0, 1.0]] * 2)), 1)[0].round(4).tolist()
+    >>> jax.jit(policy.scores)(None, policy.init(jnp.array([[0.0, 1.0]] * 2)), 1)[0].round(4).tolist()
     [0.3667, 0.25]
     """
 

@@ -107,7 +107,7 @@ class PosteriorWhittle:
 
     >>> policy = PosteriorWhittle(cost=0.2)
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
-    >>> policy.scores(jax.random.key(0), state, 1)[0].shape
+    >>> jax.jit(policy.scores)(jax.random.key(0), state, 1)[0].shape
     (2,)
     """
 

@@ -55,10 +55,10 @@ class RCA:
     Source: Tekin and Liu 2012, sections IV and V (RCA, RCA-M). There t2 grows when a block ends, here with every
     counted play; with one play a round both are the same.
 
-    >>> table = jnp.array([[0.0, 1.0], [0.0, 1.0]])
-    >>> state = RCA().init(table)
-    >>> state = RCA().update(state, Feedback.of(0, 1.0, t=1, table=table))
-    >>> state.phase.tolist(), RCA().scores(None, state, 2)[0].tolist() == [jnp.inf, jnp.float32(1e30)]
+    >>> import jax
+    >>> policy, table = RCA(), jnp.array([[0.0, 1.0], [0.0, 1.0]])
+    >>> state = jax.jit(policy.update)(policy.init(table), Feedback.of(0, 1.0, t=1, table=table))
+    >>> state.phase.tolist(), jax.jit(policy.scores)(None, state, 2)[0].tolist() == [jnp.inf, jnp.float32(1e30)]
     ([2, 0], True)
     """
 

@@ -87,7 +87,7 @@ class UCWhittle:
 
     >>> policy = UCWhittle(cost=0.2)
     >>> state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
-    >>> policy.scores(None, state, 1)[0].round(4).tolist()  # nothing is known: a play is worth nothing
+    >>> jax.jit(policy.scores)(None, state, 1)[0].round(4).tolist()  # nothing is known: a play is worth nothing
     [-0.2, -0.2]
     """
 

@@ -40,8 +40,10 @@ class WhittleBelief:
 
     Source: Liu and Zhao 2010.
 
+    >>> import jax
     >>> policy = WhittleBelief([[[0.8, 0.2], [0.2, 0.8]]] * 2, [[0.5, 0.5], [0.0, 1.0]], discount=0.9)
-    >>> policy.scores(None, policy.init(jnp.array([[0.0, 1.0]] * 2)), 1)[0].round(4).tolist()  # 0.5/(1.45 - 0.72), 0.8
+    >>> state = policy.init(jnp.array([[0.0, 1.0]] * 2))
+    >>> jax.jit(policy.scores)(None, state, 1)[0].round(4).tolist()  # 0.5/(1.45 - 0.72), 0.8
     [0.6849, 0.8]
     """
 
