@@ -41,12 +41,7 @@ class DecentralisedDSEE:
 
     >>> import jax
     >>> policy = DecentralisedDSEE(player=[0, 0, 0, 1, 1, 1], channel=[0, 1, 2, 0, 1, 2])
-<<<<<<< HEAD
     >>> jax.jit(policy.scores)(None, policy.init(jnp.array([[0.0, 1.0, 0.0]] * 6)), 1)[0].tolist()
-=======
-    >>> state = policy.init(jnp.array([[0.0, 1.0, 0.0]] * 6))
-    >>> jax.jit(policy.scores)(None, state, jnp.int32(1))[0].tolist()
->>>>>>> w-processes
     [1.0, 0.0, 0.0, 0.0, 1.0, 0.0]
     """
 
