@@ -13,7 +13,7 @@ import jaxbandit
 from jaxbandit import IMEDMC, KLUCB, PSRL, UCB1, LPPriority, Uniform, atlas, bounds, families, metrics, stress
 from jaxbandit.command_line.options import from_command_line
 from jaxbandit.commands import judge
-from jaxbandit.judging import atlas_card, failures, judged_spaces, overview, playing, progress_line
+from jaxbandit.judging import atlas_card, failures, judged_answers, judged_spaces, overview, playing, progress_line
 from jaxbandit.judging.judge_options import Settings
 from jaxbandit.judging.judged_spaces import Chapter, chapters, middle, space_from_text, space_of
 from jaxbandit.judging.policy_text import policies_of, policy_of
@@ -321,6 +321,7 @@ def test_a_whole_judgement_of_two_policies(mine, small_panel, monkeypatch, capsy
     named = {name: atlas[name].arms for name in ("best20", "scenario 1")}
     monkeypatch.setattr(atlas_card, "named_problems", lambda horizon: named)
     monkeypatch.setattr(playing, "TIMED_SECONDS", 0.05)
+    monkeypatch.setattr("jaxbandit.timing.stopwatch.usual_chunk", lambda *of: 100)  # rounds that are timed at least
     sizes = {"runs": 6, "horizon": 40, "problems": 32, "budget": 32, "number": 2, "out": "out"}
     asked = Settings(policies=("mine.py:Mine(scale=2.0)", "UCB1"), **sizes)
     answer = judge.run(asked)
@@ -364,6 +365,9 @@ def test_a_whole_judgement_of_two_policies(mine, small_panel, monkeypatch, capsy
         np.testing.assert_array_equal(answer.surveys[0][1].regrets[label], survey.regrets[label])
 
     monkeypatch.setattr("jaxbandit.sweeps.sweep_loop.play", None)  # what is in the folder is not played again
+    monkeypatch.setattr(playing, "contract_verdict", lambda *of: (True, playing.KEPT))
+    monkeypatch.setattr(playing, "speed_rows", lambda arms, policies: [])
+    monkeypatch.setattr(judge.report, "pictures", lambda judgement: ())
     again = judge.run(asked)
     assert again.cards == answer.cards
     with pytest.raises(ValueError, match="--out out: holds runs = 6, this is 7"):
@@ -375,7 +379,7 @@ STOPS = {"runs": 200, "horizon": 600, "problems": 32, "budget": 32, "number": 2,
 
 
 @pytest.mark.slow
-def test_answers_are_judged(mine, small_panel, capsys):
+def test_answers_are_judged(mine, small_panel, monkeypatch, capsys):
     """An independent rule on chains: wrong answers, the worst problems, and the same from the folder."""
     judge.run(asked := Settings(policies=(RULE,), **STOPS))
     printed = capsys.readouterr().out
@@ -386,9 +390,10 @@ def test_answers_are_judged(mine, small_panel, capsys):
     page = (mine / "out" / "report.html").read_text()
     for words in ("It keeps the contract.", "It is wrong more often than it accepts", worst[0]["code"].split("(")[0]):
         assert words in printed and words in page
+    monkeypatch.setattr(judged_answers, "contract_verdict", lambda *of: (True, playing.KEPT))
     judge.run(asked)
     again = capsys.readouterr().out
-    assert "continuing" in again and again.partition("random problems")[2] == printed.partition("random problems")[2]
+    assert "continuing" in again and again.partition("Random problems")[2] == printed.partition("Random problems")[2]
 
 
 @pytest.mark.parametrize(
