@@ -13,20 +13,11 @@ import jaxbandit
 from jaxbandit import KLUCB, UCB1, StoppedWarning, Uniform, metrics, stress
 from jaxbandit.interruption import CtrlC
 from jaxbandit.policies import BernoulliGLR, Identify, RoundRobin, TopTwo
-from jaxbandit.stress import (
-    IndependentSpace,
-    PiecewiseSpace,
-    PriorSpace,
-    Problem,
-    RestlessSpace,
-    ThreeStateSpace,
-    TwoStateSpace,
-    point_search,
-)
+from jaxbandit.stress import IndependentSpace, PiecewiseSpace, PriorSpace, RestlessSpace, TwoStateSpace, point_search
 
 SPACES = {
     **{"two states": TwoStateSpace(), "five arms": TwoStateSpace(arms=5, initial_state=0)},
-    **{"three states": ThreeStateSpace(), "changing": PiecewiseSpace(horizon=100)},
+    **{"three states": stress.ThreeStateSpace(), "changing": PiecewiseSpace(horizon=100)},
     **{"restless": RestlessSpace(), "all-pay": RestlessSpace(paid="all")},
     **{"prior": PriorSpace([[1, 2], [0.5, 0.5]]), "prior of rows": PriorSpace(np.ones((3, 2, 2)), "stationary")},
     **{name: IndependentSpace(name) for name in ("bernoulli", "gaussian", "poisson", "exponential")},
@@ -74,7 +65,7 @@ def test_speeds_and_means_have_their_laws():
     p01, p10 = (np.concatenate([np.asarray(arms.transition)[:, s, 1 - s] for arms in two]) for s in (0, 1))
     assert stats.kstest(np.log(p01 + p10), stats.uniform(np.log(0.01), np.log(50)).cdf).pvalue > 1e-6
     assert stats.kstest(p01 / (p01 + p10), stats.uniform(0.05, 0.9).cdf).pvalue > 1e-6
-    three = [ThreeStateSpace(slowest=1.0, fastest=1.0).problem(point).arms for point in points]
+    three = [stress.ThreeStateSpace(slowest=1.0, fastest=1.0).problem(point).arms for point in points]
     rows = np.concatenate([np.asarray(arms.transition) for arms in three])
     for s in range(3):  # every entry of a uniform probability vector of three is Beta(1, 2)
         assert stats.kstest(rows[:, 0, s], stats.beta(1, 2).cdf).pvalue > 1e-6
@@ -142,7 +133,7 @@ class Hill:
     dimension = 4
 
     def problem(self, point):
-        return Problem(str(point), point)
+        return stress.Problem(str(point), point)
 
 
 def test_a_search_climbs(monkeypatch):
@@ -351,7 +342,7 @@ class Tied:
 
     def problem(self, point):
         move = float(0.1 + 0.8 * point[0].round(3))
-        return Problem(f"two_state([{move}] * 2, [0.5] * 2)", jaxbandit.two_state([move] * 2, [0.5] * 2))
+        return stress.Problem(f"two_state([{move}] * 2, [0.5] * 2)", jaxbandit.two_state([move] * 2, [0.5] * 2))
 
     def panel(self):
         return {}
