@@ -318,12 +318,15 @@ def test_lines_that_stay_are_as_wide_as_the_terminal(monkeypatch, capsys):
 
 @pytest.mark.slow
 def test_a_whole_judgement_of_two_policies(mine, small_panel, monkeypatch, capsys):
+    monkeypatch.setattr(stress.TwoStateSpace, "panel", lambda space: {"UCB1": UCB1()})
     named = {name: atlas[name].arms for name in ("best20", "scenario 1")}
     monkeypatch.setattr(atlas_card, "named_problems", lambda horizon: named)
     monkeypatch.setattr(playing, "TIMED_SECONDS", 0.05)
     monkeypatch.setattr("jaxbandit.timing.stopwatch.usual_chunk", lambda *of: 100)  # rounds that are timed at least
     sizes = {"runs": 6, "horizon": 40, "problems": 32, "budget": 32, "number": 2, "out": "out"}
     asked = Settings(policies=("mine.py:Mine(scale=2.0)", "UCB1"), **sizes)
+    pictures = judge.report.pictures  # files take seconds, and the page has the same
+    monkeypatch.setattr(judge.report, "pictures", lambda judgement: ())
     answer = judge.run(asked)
     printed, page = capsys.readouterr().out, (mine / "out" / "report.html").read_text()
     for words in ("keeps the contract", "All against all", "times UCB1", "named problem 2 of 2: scenario 1\n"):
@@ -338,22 +341,25 @@ def test_a_whole_judgement_of_two_policies(mine, small_panel, monkeypatch, capsy
     } == {("Mine(scale=2.0)", ""), ("UCB1()", "")}
     assert 'src="http' not in page and "<script" not in page
     table = {row["policy"]: row for row in rows_of(mine / "out" / "all_1.csv")}
-    assert list(table)[:2] == ["Mine(scale=2.0)", "UCB1()"] and len(table) == 3  # UCB1 is judged, under its label
+    assert list(table)[:2] == ["Mine(scale=2.0)", "UCB1()"] and len(table) == 2  # UCB1 is judged, under its label
     assert len(answer.worst) == 2
+    searches = [f"worst_{search}_{place}" for search in (1, 2) for place in (1, 2)]
+    assert [name for name, _ in pictures(answer)] == ["overview", *searches]
     picture = overview.picture(dots := overview.dots_of(answer), list(answer.policies))
     assert len(picture.axes[0].texts) == len({(dot.kind, dot.problem) for dot in dots if dot.standing.times}) > 0
     for item in answer.worst:
         result, code = item.result, item.problems[0].problem.code
-        arms = eval(code, {"jaxbandit": jaxbandit})
+        codes = {f"problem {n}": found.problem.code for n, found in enumerate(item.problems, 1)}
+        arms = {name: eval(each, {"jaxbandit": jaxbandit}) for name, each in codes.items()}
         key = asked.key(playing.PICTURES)
         again = jaxbandit.simulate(arms, answer.policies, key=key, runs=6, horizon=40, progress=False)
         for label in answer.policies:
-            np.testing.assert_array_equal(again.visits[label][0], result.visits[label][0])
+            np.testing.assert_array_equal(again.visits[label], result.visits[label])
             of_runs = metrics.regret(result, label)[:, 0, :, -1].mean(0)  # problems share their random numbers
             half = 2.57058 * of_runs.std(ddof=1) / np.sqrt(6)  # Student's quantile with 5 degrees of freedom
             assert table[label][f"worst of {item.label}"] == f"{of_runs.mean():,.1f} ± {half:,.1f}"
         assert code in page.replace("&#x27;", "'") and code in (mine / "out" / "worst_1.csv").read_text() + printed
-    panel, key = {"random": Uniform(), "UCB1()": UCB1()}, asked.key(playing.SPACE)
+    panel, key = {"UCB1()": UCB1()}, asked.key(playing.SPACE)
     sizes = {"problems": 32, "runs": playing.RUNS, "horizon": 40, "progress": False}
     survey = stress.over(stress.TwoStateSpace(), answer.policies, panel=panel, key=key, **sizes)
     for label in answer.policies:
@@ -362,7 +368,6 @@ def test_a_whole_judgement_of_two_policies(mine, small_panel, monkeypatch, capsy
     monkeypatch.setattr("jaxbandit.sweeps.sweep_loop.play", None)  # what is in the folder is not played again
     monkeypatch.setattr(playing, "contract_verdict", lambda *of: (True, playing.KEPT))
     monkeypatch.setattr(playing, "speed_rows", lambda arms, policies: [])
-    monkeypatch.setattr(judge.report, "pictures", lambda judgement: ())
     again = judge.run(asked)
     assert again.cards == answer.cards
     with pytest.raises(ValueError, match="--out out: holds runs = 6, this is 7"):
