@@ -1,5 +1,6 @@
-"""The command that judges a policy: policies from text, its tables against direct calls, a whole judgement."""
+"""The command that judges policies: policies from text, its tables against direct calls, whole judgements."""
 
+import dataclasses
 import sys
 from types import SimpleNamespace
 
@@ -9,10 +10,10 @@ import pytest
 from test_spec import rows_of
 
 import jaxbandit
-from jaxbandit import IMEDMC, KLUCB, PSRL, UCB1, LPPriority, Uniform, atlas, families, metrics, stress
+from jaxbandit import IMEDMC, KLUCB, PSRL, UCB1, LPPriority, Uniform, atlas, bounds, families, metrics, stress
 from jaxbandit.command_line.options import from_command_line
 from jaxbandit.commands import judge
-from jaxbandit.judging import atlas_card, failures, judged_spaces, overview, playing, progress_line
+from jaxbandit.judging import atlas_card, failures, judged_answers, judged_spaces, overview, playing, progress_line
 from jaxbandit.judging.judge_options import Settings
 from jaxbandit.judging.judged_spaces import Chapter, chapters, middle, space_from_text, space_of
 from jaxbandit.judging.policy_text import policies_of, policy_of
@@ -126,11 +127,9 @@ def test_a_method_that_fails_names_the_users_line_before_anything_is_played(mine
     assert not (mine / "results").exists()
 
 
-@pytest.mark.slow
 def test_a_broken_contract_is_said_in_words(mine):
     kept, said = playing.contract_verdict("Nan()", policy_of("mine.py:Nan")[1], middle(stress.TwoStateSpace()))
     assert not kept and said.startswith("breaks the contract: Nan.scores: NaN in round 9")
-    assert playing.contract_verdict("UCB1()", UCB1(), middle(stress.TwoStateSpace())) == (True, playing.KEPT)
 
 
 def test_a_policy_is_judged_in_the_first_space_that_it_plays():
@@ -216,6 +215,17 @@ def test_the_card_is_what_simulate_and_the_metrics_say(small_panel):
         assert line.bound == pytest.approx(means["mine"] / (jaxbandit.bounds.lower(arms).total * np.log(60)))
 
 
+def test_a_family_is_played_by_the_policies_of_that_family():
+    arms = {"Gaussian": atlas["Gaussian"].arms}
+    planned, _ = atlas_card.cases(arms, {"UCB1": UCB1()}, 50, 4, jax.random.key(0))
+    (panel,) = (case["policies"] for name, case in planned.items() if name.startswith("panel"))
+    assert {label: policy.family for label, policy in panel.items()} == dict.fromkeys(
+        ("KLUCB", "IMED", "Thompson"), families.Gaussian(0.25)
+    )
+    expected = bounds.lai_robbins(arms["Gaussian"]).total * np.log(50)
+    assert atlas_card.lower_curves(arms, 50) == {"Gaussian": pytest.approx(expected)}
+
+
 def test_arms_with_a_budget_are_played_as_often_as_the_atlas_says():
     """As many plays as the entry has, beside a player who knows the chains; who cannot play them is told why."""
     named = {name: atlas[name].arms for name in ("maternal health", "swinging", "collapsing")}
@@ -289,17 +299,13 @@ def test_where_all_arms_pay_the_panel_has_no_policy_of_the_judged_kind():
     assert list(playing._panel(part)) == ["mine", "UCWhittle, scale 0.1", "random"]
 
 
-def tiny(*policies, **changed):
-    sizes = {"runs": 6, "horizon": 40, "problems": 2, "budget": 32, "number": 2, "out": "out"}
-    return Settings(policies=policies, **sizes | changed)
-
-
-PANEL = {"KL-UCB": KLUCB(), "UCB1": UCB1()}
+PANEL = {"random": Uniform(), "UCB1": UCB1()}
 
 
 @pytest.fixture
 def small_panel(monkeypatch):
-    """Policies that compile soon."""
+    """Policies that compile soon, and searches with one program less."""
+    monkeypatch.setattr(stress.point_search, "RUNS_AGAIN", stress.point_search.RUNS)
     monkeypatch.setattr(stress.TwoStateSpace, "panel", lambda space: PANEL)
 
 
@@ -310,60 +316,93 @@ def test_lines_that_stay_are_as_wide_as_the_terminal(monkeypatch, capsys):
     assert max(map(len, lines)) <= 80 and " ".join(lines) == playing.KEPT
 
 
-@pytest.fixture
-def small_atlas(small_panel, monkeypatch):
-    named = {name: atlas[name].arms for name in ("best20", "Gaussian")}
+@pytest.mark.slow
+def test_a_whole_judgement_of_two_policies(mine, small_panel, monkeypatch, capsys):
+    monkeypatch.setattr(stress.TwoStateSpace, "panel", lambda space: {"UCB1": UCB1()})
+    named = {name: atlas[name].arms for name in ("best20", "scenario 1")}
     monkeypatch.setattr(atlas_card, "named_problems", lambda horizon: named)
     monkeypatch.setattr(playing, "TIMED_SECONDS", 0.05)
-
-
-def test_a_whole_judgement_of_two_policies(mine, small_atlas, monkeypatch, capsys):
-    asked = tiny("mine.py:Mine(scale=2.0)", "KLUCB")
+    monkeypatch.setattr("jaxbandit.timing.stopwatch.usual_chunk", lambda *of: 100)  # rounds that are timed at least
+    sizes = {"runs": 6, "horizon": 40, "problems": 32, "budget": 32, "number": 2, "out": "out"}
+    asked = Settings(policies=("mine.py:Mine(scale=2.0)", "UCB1"), **sizes)
+    pictures = judge.report.pictures  # files take seconds, and the page has the same
+    monkeypatch.setattr(judge.report, "pictures", lambda judgement: ())
     answer = judge.run(asked)
     printed, page = capsys.readouterr().out, (mine / "out" / "report.html").read_text()
-    for words in ("keeps the contract", "All against all", "times UCB1", "named problem 2 of 2: Gaussian\n"):
+    for words in ("keeps the contract", "All against all", "times UCB1", "named problem 2 of 2: scenario 1\n"):
         assert words in printed
-    for words in (
-        'name="viewport"',
-        "<summary>The worst problems found</summary>",
-        "<h2>KLUCB()</h2>",
-        "<h3>All against",
-    ):
+    for words in ("<summary>The worst problems found</summary>", "<h2>UCB1()</h2>", "<h3>All against"):
         assert words in page
     few = "6 runs of 40 rounds tell nobody apart: nothing is claimed."
     assert printed.count(few) == page.count(few) == 2 and page.index("data:image/png") < page.index(few)
     numbers = rows_of(mine / "out" / "overview.csv")
     assert {
         (row["policy"], row["certainly less"] + row["certainly more"]) for row in numbers if row["runs"] == "6"
-    } == {
-        ("Mine(scale=2.0)", ""),
-        ("KLUCB()", ""),
-    }
+    } == {("Mine(scale=2.0)", ""), ("UCB1()", "")}
     assert 'src="http' not in page and "<script" not in page
     table = {row["policy"]: row for row in rows_of(mine / "out" / "all_1.csv")}
-    assert list(table)[:2] == ["Mine(scale=2.0)", "KLUCB()"] and len(table) == 3  # KL-UCB is judged, under its label
+    assert list(table)[:2] == ["Mine(scale=2.0)", "UCB1()"] and len(table) == 2  # UCB1 is judged, under its label
     assert len(answer.worst) == 2
+    searches = [f"worst_{search}_{place}" for search in (1, 2) for place in (1, 2)]
+    assert [name for name, _ in pictures(answer)] == ["overview", *searches]
     picture = overview.picture(dots := overview.dots_of(answer), list(answer.policies))
     assert len(picture.axes[0].texts) == len({(dot.kind, dot.problem) for dot in dots if dot.standing.times}) > 0
     for item in answer.worst:
         result, code = item.result, item.problems[0].problem.code
-        arms = eval(code, {"jaxbandit": jaxbandit})
+        codes = {f"problem {n}": found.problem.code for n, found in enumerate(item.problems, 1)}
+        arms = {name: eval(each, {"jaxbandit": jaxbandit}) for name, each in codes.items()}
         key = asked.key(playing.PICTURES)
         again = jaxbandit.simulate(arms, answer.policies, key=key, runs=6, horizon=40, progress=False)
         for label in answer.policies:
-            np.testing.assert_array_equal(again.visits[label][0], result.visits[label][0])
+            np.testing.assert_array_equal(again.visits[label], result.visits[label])
             of_runs = metrics.regret(result, label)[:, 0, :, -1].mean(0)  # problems share their random numbers
             half = 2.57058 * of_runs.std(ddof=1) / np.sqrt(6)  # Student's quantile with 5 degrees of freedom
             assert table[label][f"worst of {item.label}"] == f"{of_runs.mean():,.1f} ± {half:,.1f}"
         assert code in page.replace("&#x27;", "'") and code in (mine / "out" / "worst_1.csv").read_text() + printed
-    panel, key = {"KLUCB()": KLUCB(), "UCB1": UCB1()}, asked.key(playing.SPACE)
-    sizes = {"problems": 2, "runs": playing.RUNS, "horizon": 40, "progress": False}
+    panel, key = {"UCB1()": UCB1()}, asked.key(playing.SPACE)
+    sizes = {"problems": 32, "runs": playing.RUNS, "horizon": 40, "progress": False}
     survey = stress.over(stress.TwoStateSpace(), answer.policies, panel=panel, key=key, **sizes)
     for label in answer.policies:
         np.testing.assert_array_equal(answer.surveys[0][1].regrets[label], survey.regrets[label])
 
     monkeypatch.setattr("jaxbandit.sweeps.sweep_loop.play", None)  # what is in the folder is not played again
+    monkeypatch.setattr(playing, "contract_verdict", lambda *of: (True, playing.KEPT))
+    monkeypatch.setattr(playing, "speed_rows", lambda arms, policies: [])
     again = judge.run(asked)
     assert again.cards == answer.cards
     with pytest.raises(ValueError, match="--out out: holds runs = 6, this is 7"):
-        judge.run(tiny("mine.py:Mine(scale=2.0)", "KLUCB", runs=7))
+        judge.run(dataclasses.replace(asked, runs=7))
+
+
+RULE = "Identify(TopTwo(), BernoulliGLR(), 0.1)"  # searches for wrong answers have the sizes of those in test_stress
+STOPS = {"runs": 200, "horizon": 600, "problems": 32, "budget": 32, "number": 2, "out": "out"}
+
+
+@pytest.mark.slow
+def test_answers_are_judged(mine, small_panel, monkeypatch, capsys):
+    """An independent rule on chains: wrong answers, the worst problems, and the same from the folder."""
+    judge.run(asked := Settings(policies=(RULE,), **STOPS))
+    printed = capsys.readouterr().out
+    (row,) = rows_of(mine / "out" / "answers_1.csv")
+    assert row["runs"] == f"{32 * 48}" and row["delta"] == "0.1" and int(row["wrong"]) > 0.1 * 32 * 48
+    worst = rows_of(mine / "out" / "wrong_1_1.csv")
+    assert len(worst) == 2 and worst[0]["more than accepted"] == "certain"
+    page = (mine / "out" / "report.html").read_text()
+    for words in ("It keeps the contract.", "It is wrong more often than it accepts", worst[0]["code"].split("(")[0]):
+        assert words in printed and words in page
+    monkeypatch.setattr(judged_answers, "contract_verdict", lambda *of: (True, playing.KEPT))
+    judge.run(asked)
+    again = capsys.readouterr().out
+    assert "continuing" in again and again.partition("Random problems")[2] == printed.partition("Random problems")[2]
+
+
+@pytest.mark.parametrize(
+    ("policies", "message"),
+    [
+        ((RULE, "UCB1()"), "UCB1.*: it does not stop with an error rate; judge it apart"),
+        (("Identify(delta=3.0)",), "delta: 3.0"),
+    ],
+)
+def test_rules_that_cannot_be_judged_are_refused(policies, message):
+    with pytest.raises(ValueError, match=message):
+        judge.run(Settings(policies=policies, **STOPS))

@@ -1,4 +1,4 @@
-"""Results: saved and loaded whole, or refused; metrics against plain loops; pictures' data."""
+"""Results: saved whole or refused, shown, as Datasets; metrics against plain loops; pictures' data."""
 
 import dataclasses
 import errno
@@ -7,12 +7,16 @@ import itertools
 import json
 import os
 import pickle
+import re
+import sys
 import traceback
 import warnings
+from html import unescape
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+import xarray
 from matplotlib.colors import to_rgb
 from matplotlib.lines import Line2D
 from matplotlib.mathtext import MathTextParser
@@ -20,16 +24,37 @@ from matplotlib.text import Text
 from scipy import stats
 
 import jaxbandit
-from jaxbandit import KLUCB, Exp3S, Result, Uniform, metrics, plotting, simulate, two_state
+from jaxbandit import KLUCB, Result, Uniform, metrics, plotting, simulate, sweep, two_state
+from jaxbandit.commands import entry, policies
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65], reward=(-1.0, 2.0))
+OTHER = two_state([0.2, 0.4, 0.3], [0.4, 0.55, 0.65], reward=(-1.0, 2.0))
 KL = ["kl, exploration=0", "kl, exploration=3"]  # its two variants
+LABEL = "<i>UCB1</i> & co"
 
 
 @pytest.fixture(scope="module")
 def result():
-    policies = {"kl": [KLUCB(exploration=0.0), KLUCB(exploration=3.0)], "u": Uniform()}
-    return simulate({"a": ARMS, "b": ARMS}, policies, runs=30, horizon=200, times=[10, 90, 110, 200])
+    played = {"kl": [KLUCB(exploration=0.0), KLUCB(exploration=3.0)], "u": Uniform()}
+    return simulate({"a": ARMS, "b": OTHER}, played, runs=range(3, 33), horizon=200, times=[10, 90, 110, 200])
+
+
+def renamed(result, labels, **changed):
+    """The result with other labels of its policies."""
+    names = dict(zip(labels, result.labels))
+    told = result.provenance | {"policies": {new: result.provenance["policies"][old] for new, old in names.items()}}
+    visits = {new: result.visits[old] for new, old in names.items()}
+    return dataclasses.replace(result, visits=visits, provenance=told, **changed)
+
+
+def made_up(regret, labels=("a",)):
+    """A result of given final regret [variant, run], from arms of mean 1 and 0."""
+    plays = np.asarray(regret)
+    visits = np.stack([1000 - plays, plays], axis=-1)[None, :, :, None, :, None].astype(np.int32)
+    return Result(
+        ("s",), np.array([1000]), dict.fromkeys(labels, visits), np.array([[1.0, 0.0]]), np.ones((1, 2, 1)),
+        horizon=1000, rounds=1000, plays=1, fingerprint={}, carry={},
+    )  # fmt: skip
 
 
 def small():
@@ -58,15 +83,14 @@ def test_arrays_of_a_result_cannot_be_written_to(tmp_path):
     means[0] = 1
 
 
-@pytest.mark.parametrize("bytes_of", ["a few", "all"])
-def test_damaged_files_are_refused_or_the_damage_says_nothing(tmp_path, bytes_of):
-    """Every byte of a file, or some, changed in one of three ways, and many lengths: refused, or read as it was."""
+def test_damaged_files_are_refused_or_the_damage_says_nothing(tmp_path):
+    """Every seventh byte of a file changed in one of three ways, and many lengths: refused, or read as it was."""
     path = tmp_path / "r.npz"
     (result := small()).save(path)
-    whole, step = path.read_bytes(), 1 if bytes_of == "all" else 17
+    whole = path.read_bytes()
     assert same(Result.load(path), result)
     refused = set()
-    for place, flip in zip(range(0, len(whole), step), itertools.cycle((1, 32, 255)), strict=False):
+    for place, flip in zip(range(0, len(whole), 7), itertools.cycle((1, 32, 255)), strict=False):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ flip]) + whole[place + 1 :])
         try:
             with warnings.catch_warnings(action="ignore"):  # NumPy's, of arrays that seem to be from Python 2
@@ -147,14 +171,14 @@ def test_a_stopped_result_says_so_everywhere(result, tmp_path):
 
 
 def test_metrics_against_loops(result):
-    means, pays = ARMS.means(), (-1.0, 2.0)
+    pays = (-1.0, 2.0)
     for label, variants in (("kl", 2), ("u", 1)):
         regret, realised = metrics.pseudo_regret(result, label), metrics.realised_regret(result, label)
         share, linear = metrics.best_share(result, label), metrics.linear_share(result, label)
         recent = metrics.best_share(result, label, recent=True)
         assert regret.dtype == np.float64 and regret.shape == (2, variants, 30, 4)
         for c, v in np.ndindex(2, variants):
-            stuck = 0
+            stuck, means, best = 0, (ARMS, OTHER)[c].means(), (0, 1)[c]
             for r in range(30):
                 for i, t in enumerate((10, 90, 110, 200)):
                     counts = result.visits[label][c, v, r, i]
@@ -162,28 +186,28 @@ def test_metrics_against_loops(result):
                     assert abs(regret[c, v, r, i] - expected) < 1e-10
                     reward = sum(counts[k, s] * pays[s] for k in range(3) for s in range(2))
                     assert abs(realised[c, v, r, i] - (t * means.max() - reward)) < 1e-10
-                    assert share[c, v, r, i] == counts[0].sum() / t
+                    assert share[c, v, r, i] == counts[best].sum() / t
                     before, since = (
                         (result.visits[label][c, v, r, i - 1], (0, 10, 90, 110)[i]) if i else (0 * counts, 0)
                     )
-                    assert recent[c, v, r, i] == (counts[0].sum() - before[0].sum()) / (t - since)
+                    assert recent[c, v, r, i] == (counts[best].sum() - before[best].sum()) / (t - since)
                 half = result.visits[label][c, v, r, 3] - result.visits[label][c, v, r, 1]
-                stuck += half[1:].sum() >= 0.1 * 110
+                stuck += half.sum() - half[best].sum() >= 0.1 * 110
             assert linear[c, v] == stuck / 30
     difference = metrics.pseudo_regret(result, "kl")[..., -1] - metrics.pseudo_regret(result, "u")[..., -1]
     np.testing.assert_array_equal(metrics.paired_difference(result, "kl", "u"), difference)
-    two = simulate(ARMS, {"k": KLUCB()}, runs=5, horizon=100, plays=2, times=[100])
-    earned = (two.visits["k"].sum(-1)[0, 0, :, 0] * means).sum(-1)
+    two, means = simulate(ARMS, {"u": Uniform()}, runs=5, horizon=100, plays=2, times=[100]), ARMS.means()
+    earned = (two.visits["u"].sum(-1)[0, 0, :, 0] * means).sum(-1)
     expected = 100 * np.sort(means)[-2:].sum() - earned
-    np.testing.assert_allclose(metrics.pseudo_regret(two, "k")[0, 0, :, 0], expected, atol=1e-9)
+    np.testing.assert_allclose(metrics.pseudo_regret(two, "u")[0, 0, :, 0], expected, atol=1e-9)
 
 
 @pytest.mark.slow
-def test_regret_against_the_best_constant_action():
+def test_regret_against_the_best_constant_action(result):
     """On both kinds of processes, with f(a) by powers of the matrix and by the sum over an episode."""
     for steps in (None, 4):
         river = jaxbandit.environments.riverswim(3, steps=steps)
-        result = simulate(river, {"u": Uniform()}, runs=4, horizon=40, times=[8, 40])
+        played = simulate(river, {"u": Uniform()}, runs=4, horizon=40, times=[8, 40])
         best = -np.inf
         for rows, paid in zip(river.transition, river.reward):
             law, total = river.initial, 0.0
@@ -191,12 +215,12 @@ def test_regret_against_the_best_constant_action():
                 total, law = total + law @ paid, law @ rows
             best = max(best, law @ paid if steps is None else total / steps)
         for r, i in np.ndindex(4, 2):
-            counts, reward = result.visits["u"][0, 0, r, i], 0.0
+            counts, reward = played.visits["u"][0, 0, r, i], 0.0
             for a, s in np.ndindex(2, 3):
                 reward += counts[a, s] * river.reward[a, s]
-            assert abs(metrics.constant_regret(result, "u")[0, 0, r, i] - ((8, 40)[i] * best - reward)) < 1e-9
+            assert abs(metrics.constant_regret(played, "u")[0, 0, r, i] - ((8, 40)[i] * best - reward)) < 1e-9
     with pytest.raises(ValueError, match="^result: constant_regret is for decision processes, and .* of rested arms"):
-        metrics.constant_regret(simulate(ARMS, {"u": Uniform()}, runs=2, horizon=3), "u")
+        metrics.constant_regret(result, "u")
 
 
 def test_variants_are_paired_in_order_or_with_a_single_one():
@@ -227,14 +251,12 @@ def test_summary():
     assert np.isnan(metrics.summary(np.ones(1)).low)
 
 
-def test_intervals_cover():
-    """Coverage over 4,000 normal samples of 40: a binomial test at 1e-9."""
-    sample = np.random.default_rng(1).normal(size=(4000, 40))
-    low, high = metrics.median_interval(sample)
-    # order statistics 14 and 27 of 40 cover with 1 - 2 P(Binomial(40, 1/2) <= 13)
-    exact = 1 - 2 * stats.binom.cdf(13, 40, 0.5)
-    assert exact >= 0.95
-    assert stats.binomtest(int(((low <= 0) & (high >= 0)).sum()), 4000, exact).pvalue > 1e-9
+def test_the_interval_of_a_median():
+    """Order statistics 14 and 27 of 40 cover with 1 - 2 P(Binomial(40, 1/2) <= 13), the next pair too seldom."""
+    exact, narrower = (1 - 2 * stats.binom.cdf(below, 40, 0.5) for below in (13, 14))
+    assert narrower < 0.95 <= exact
+    low, high = metrics.median_interval(np.random.default_rng(1).permutation([np.arange(40.0), np.ones(40)], axis=1))
+    assert (low.tolist(), high.tolist()) == ([13, 1], [26, 1])
     assert np.isinf(metrics.median_interval(np.arange(5.0))[0])
 
 
@@ -278,9 +300,9 @@ def test_a_long_legend_hides_no_curve():
         plt.close(figure)
 
 
-@pytest.mark.parametrize("name", ["_cost $5 to $10", r"$\foo$ \$x$ ^_{"])
-def test_names_are_drawn_letter_by_letter(name, result, monkeypatch):
+def test_names_are_drawn_letter_by_letter(result, monkeypatch):
     """In legends, titles, on axes and in cells, of whatever plot; Matplotlib draws no mathematics."""
+    name = r"_$\foo$, $5 to $10 \$x$ ^_{"
     visits = {name: result.visits["kl"], "b": result.visits["u"]}
     played = dataclasses.replace(result, visits=visits, scenarios=(f"arms {name}", "b"), provenance={})
     monkeypatch.setattr(MathTextParser, "parse", None)
@@ -326,30 +348,18 @@ def test_each_picture_has_axes_of_its_own(result):
     assert not plt.get_fignums()
 
 
-def test_a_scenario_and_a_policy_by_name():
+def test_a_scenario_and_a_policy_by_name(result):
     """A scenario's name and its position draw the same; so do a label and a list of one."""
-    arms = {"first": ARMS, "second": two_state([0.2, 0.4, 0.3], [0.4, 0.55, 0.65], reward=(-1.0, 2.0))}
-    played = simulate(arms, {"KL": KLUCB(), "u": Uniform()}, runs=4, horizon=30)
     more = {plotting.plot_batches: {"batch": 2}}
     for draw in (plotting.plot_regret, plotting.plot_distribution, plotting.plot_pulls, plotting.plot_batches):
         asked = more.get(draw, {})
-        by_name, by_place = draw(played, "KL", scenario="second", **asked), draw(played, "KL", scenario=1, **asked)
-        assert by_name.get_title() == by_place.get_title() and by_name.get_title().startswith("second: ")
+        by_name, by_place = draw(result, "kl", scenario="b", **asked), draw(result, "kl", scenario=1, **asked)
+        assert by_name.get_title() == by_place.get_title() and by_name.get_title().startswith("b: ")
         np.testing.assert_array_equal(by_name.lines[0].get_xydata(), by_place.lines[0].get_xydata())
-    by_name, by_place = plotting.plot_regret(played, "KL"), plotting.plot_regret(played, ["KL"])
+    by_name, by_place = plotting.plot_regret(result, "kl"), plotting.plot_regret(result, ["kl"])
     np.testing.assert_array_equal(by_name.lines[0].get_xydata(), by_place.lines[0].get_xydata())
-    with pytest.raises(ValueError, match="scenario: 'third' is not in the result; it has first, second"):
-        plotting.plot_regret(played, scenario="third")
-
-
-def made_up(regret, labels=("a",)):
-    """A result of given final regret [variant, run], from arms of mean 1 and 0."""
-    plays = np.asarray(regret)
-    visits = np.stack([1000 - plays, plays], axis=-1)[None, :, :, None, :, None].astype(np.int32)
-    return Result(
-        ("s",), np.array([1000]), dict.fromkeys(labels, visits), np.array([[1.0, 0.0]]), np.ones((1, 2, 1)),
-        horizon=1000, rounds=1000, plays=1, fingerprint={}, carry={},
-    )  # fmt: skip
+    with pytest.raises(ValueError, match="scenario: 'third' is not in the result; it has a, b"):
+        plotting.plot_regret(result, scenario="third")
 
 
 def test_regret_against_a_number():
@@ -395,14 +405,15 @@ def test_batches_of_runs():
             plotting.plot_batches(result, "a", batch, ax=ax)
 
 
-def test_equal_means_are_all_best():
+def test_equal_means_are_all_best(result):
     """1/6 twice, from other probabilities, differs in the last bit; both arms are best."""
-    arms = two_state([0.05, 0.15], [0.25, 0.75])
-    assert arms.means()[0] != arms.means()[1]
-    result = simulate(arms, {"o": jaxbandit.Oracle([0.0, 1.0]), "p": jaxbandit.Oracle([1.0, 0.0])}, runs=2, horizon=10)
-    for label in ("o", "p"):
-        assert metrics.best_share(result, label)[..., -1].tolist() == [[[1.0, 1.0]]]
-        assert metrics.linear_share(result, label).tolist() == [[0.0]]
+    means = np.append(two_state([0.05, 0.15], [0.25, 0.75]).means(), 0.1)
+    assert means[0] != means[1]
+    for arm in (0, 1):
+        counts = np.zeros_like(result.visits["u"])
+        counts[..., arm, 0] = result.times
+        always = dataclasses.replace(result, visits={"u": counts}, means=np.stack([means] * 2))
+        assert (metrics.best_share(always, "u")[..., -1] == 1).all() and (metrics.linear_share(always, "u") == 0).all()
 
 
 def test_labels_and_empty_results_are_refused(result):
@@ -412,8 +423,14 @@ def test_labels_and_empty_results_are_refused(result):
     empty = dataclasses.replace(result, times=result.times[:0], visits={"u": result.visits["u"][:, :, :, :0]})
     with pytest.raises(ValueError, match="result: stopped before its first recorded round"):
         metrics.linear_share(empty, "u")
-    with pytest.raises(FileNotFoundError, match="no such folder"):
-        result.save("/no/such/folder/r.npz")
+    for save in (result.save, result.to_netcdf):
+        with pytest.raises(FileNotFoundError, match="no such folder"):
+            save("/no/such/folder/r.npz")
+    one = made_up([[1, 2]])
+    with pytest.raises(ValueError, match="result: it has one scenario"):
+        metrics.bayes_regret(one, "a")
+    with pytest.raises(ValueError, match="result: all scenarios have common random numbers"):
+        metrics.bayes_regret(result, "u")
 
 
 def test_pictures_of_policies_with_different_numbers_of_variants(result):
@@ -429,11 +446,13 @@ def test_pictures_of_policies_with_different_numbers_of_variants(result):
             assert f"{name}, " in draw(result, "kl", variant=variant, **asked).get_title()
 
 
-@pytest.mark.slow
-def test_variants_are_curves_of_their_own():
+def test_variants_are_curves_of_their_own(result):
     """Each with its own numbers, the values that differ in the legend, and another shade of its policy's colour."""
-    policies = {"E": [Exp3S(gamma=g, alpha=a) for g, a in ((0.5, 0.2), (1, 0.2), (0.7, 0.3))], "U": Uniform()}
-    result = simulate(ARMS, policies, runs=8, horizon=100)
+    two, one = result.visits.values()
+    visits = {"E": np.concatenate([two, one], axis=1), "U": one}
+    values = {"gamma": [0.5, 1.0, 0.7], "alpha": [0.2, 0.2, 0.3], "horizon": [9, 9, 9]}
+    told = {"E": {"class": "Exp3S", "hyperparameters": values}, "U": {"class": "Uniform", "hyperparameters": {}}}
+    result = dataclasses.replace(result, visits=visits, provenance={"policies": told})
     names = ["E, gamma=0.5, alpha=0.2", "E, gamma=1, alpha=0.2", "E, gamma=0.7, alpha=0.3", "U"]
     alike = dataclasses.replace(result, visits={"E": result.visits["E"]}, provenance={})  # files without values
     figure, (left, right) = plt.subplots(1, 2)
@@ -476,3 +495,203 @@ def test_curves_can_be_told_apart_in_grey():
     plt.close("all")
     for one, other in itertools.combinations(keys, 2):
         assert (np.abs(one - other) > 15).sum() > 50  # dots, of 500 that a key has
+
+
+def rows(page, caption):
+    """The cells of a table, row by row."""
+    table = page[page.index(caption) :].split("</table>")[0]
+    cells = [re.findall(r"<t[hd].*?>(.*?)</t[hd]>", row) for row in re.findall(r"<tr>(.*?)</tr>", table)]
+    return [[unescape(cell) for cell in row] for row in cells]
+
+
+def test_regret_is_that_of_the_metrics(result):
+    """Of every scenario, policy and variant, in the table of a notebook, where names are escaped, and as text."""
+    result = renamed(result, (LABEL, "U"), scenarios=("<script>", "b"))
+    page = result._repr_html_()
+    assert "<script>" not in page and "<i>" not in page
+    assert page.count("<table>") == page.count("</table>") == 3
+    assert "http" not in page and "color:" not in page.replace("color: inherit", "")
+    table = rows(page, "Pseudo-regret after round 200")[1:]
+    lines = str(result).splitlines()[2:]
+    expected = [(c, label, v) for c in range(2) for label, n in ((LABEL, 2), ("U", 1)) for v in range(n)]
+    assert [(row[0], row[1]) for row in table] == [(result.scenarios[c], label) for c, label, _ in expected]
+    assert [row[2] for row in table] == ["exploration=0", "exploration=3", ""] * 2
+    for row, line, (c, label, v) in zip(table, lines, expected, strict=True):
+        final = metrics.pseudo_regret(result, label)[c, v, :, -1]
+        summary = metrics.summary(final)
+        low, high = row[4].split(" to ")
+        view = [float(cell.replace(",", "")) for cell in (row[3], low, high, row[5], row[6])]
+        expected = [getattr(summary, name) for name in "mean low high median worst".split()]
+        np.testing.assert_allclose(view, expected, 0.01)
+        mean, error = (float(number) for number in re.findall(r"([0-9.]+) ± ([0-9.]+)", line)[0])
+        np.testing.assert_allclose([mean, error], [final.mean(), final.std(ddof=1) / 30**0.5], rtol=0.006)
+
+
+def test_print_fits_the_terminal(result, monkeypatch):
+    """Words are whole at any width, `repr` is a line at any; regret that is but the rounding of a sum is 0."""
+    labels = ["a policy with quite a long name", "another one, which is longer"]
+    played = renamed(result, labels, scenarios=("one of the scenarios", "the other one"))
+    words = str(played).split()
+    for columns in (50, 80):
+        monkeypatch.setenv("COLUMNS", str(columns))
+        assert max(map(len, str(played).splitlines())) <= columns and str(played).split() == words
+        assert len(repr(played).splitlines()) == 1
+    best = np.zeros_like(played.visits[labels[0]])
+    for scenario, arm in enumerate(played.means.argmax(-1)):
+        best[scenario, ..., arm, 0] = played.times
+    always = dataclasses.replace(played, visits={"best": best}, comparator=played.means.max(-1) * (1 + 3e-16))
+    assert 0 < metrics.pseudo_regret(always, "best").max() < 1e-13
+    assert "0.00 ± 0.00" in str(always) and "e-" not in str(always)
+
+
+def test_stopped_results(result):
+    assert "stopped after round 200 of 1,000" in dataclasses.replace(result, horizon=1000)._repr_html_()
+    none = dataclasses.replace(result, rounds=0, times=result.times[:0], visits={"u": result.visits["u"][:, :, :, :0]})
+    assert "No round is recorded yet." in none._repr_html_() and "No round is recorded yet." in str(none)
+    bare = dataclasses.replace(result, fingerprint={}, provenance={}, carry={})  # as files had it once
+    assert "key unknown" in bare._repr_html_()
+
+
+def test_standard_output_without_our_letters(result, monkeypatch):
+    """ASCII, in print(result) and in a command: +- for ±, and escapes for letters of a label."""
+    labelled = dataclasses.replace(result, visits={"Größe": result.visits["u"]})
+    assert "Größe" in str(labelled) and " ± " in str(labelled)
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, "ascii"))
+    print(labelled)
+    monkeypatch.setattr(policies, "one", lambda name: "the mean ± its error, Größe")
+    entry.main(["policies", "UCB1"])
+    assert written.getvalue().count(rb"Gr\xf6\xdfe") == 4 and written.getvalue().count(b" +- ") == 3
+
+
+def test_much_is_cut_short():
+    one = made_up([[1]] * 102)
+    visits = {label: np.tile(visits, (9, 1, 1, 1, 1, 1)) for label, visits in one.visits.items()}
+    scenarios = tuple(f"s{i}" for i in range(9))
+    result = dataclasses.replace(
+        one, scenarios=scenarios, visits=visits, means=np.tile(one.means, (9, 1)), reward=np.tile(one.reward, (9, 1, 1))
+    )
+    table = rows(result._repr_html_(), "Pseudo-regret")
+    assert len(table) == 1 + 27 and "27 of 918 rows are shown." in result._repr_html_()
+    assert table[1][4] == ""  # one run has no interval
+    assert len(str(result).splitlines()) < 40
+
+
+def test_names_values_and_attributes(result):
+    dataset = result.to_xarray()
+    assert dataset.visits.dims == ("scenario", "policy", "run", "time", "arm", "state")
+    assert dataset.regret.dims == dataset.visits.dims[:4]
+    assert dataset.visits.dtype == np.int32 and dataset.regret.dtype == np.float64
+    expected = {"scenario": ["a", "b"], "policy": ["kl", "kl", "u"], "variant": [0, 1, 0], "run": [*range(3, 33)]}
+    for name, values in (expected | {"time": [10, 90, 110, 200], "arm": [0, 1, 2], "state": [0, 1]}).items():
+        assert dataset[name].values.tolist() == values
+    for label in result.labels:
+        rows = dataset.isel(policy=dataset.policy.isin([label]))
+        np.testing.assert_array_equal(rows.visits, result.visits[label])
+        np.testing.assert_array_equal(rows.regret, metrics.pseudo_regret(result, label))
+    np.testing.assert_array_equal(dataset.means, result.means)
+    np.testing.assert_array_equal(dataset.reward, result.reward)
+    alone = dataclasses.replace(result, visits={"u": result.visits["u"]}).to_xarray()
+    assert not np.shares_memory(alone.visits.values, result.visits["u"])
+    assert [dataset.attrs[name] for name in ("horizon", "rounds", "plays")] == [200, 200, 1]
+    assert dataset.attrs["jaxbandit_version"] == jaxbandit.__version__ and "jax_version" in dataset.attrs
+    assert dataset.attrs["key"].tolist() == result.asked["key"]
+    assert json.loads(dataset.attrs["fingerprint"]) == result.fingerprint
+    stopped = dataclasses.replace(result, horizon=300).to_xarray()
+    assert stopped.attrs["stopped"] == "stopped after round 200 of 300" and "stopped" not in dataset.attrs
+
+
+def test_hyperparameters_are_coordinates(result):
+    oracle = {"class": "Oracle", "hyperparameters": {"means": [[0.0, 1.0, 0.3]]}}
+    told = result.provenance | {"policies": result.provenance["policies"] | {"u": oracle}}
+    dataset = dataclasses.replace(result, provenance=told).to_xarray()
+    np.testing.assert_array_equal(dataset.exploration, [0.0, 3.0, np.nan])
+    assert dataset.clock.values.tolist() == ["round", "round", ""]
+    assert dataset.means.dims == ("scenario", "arm")  # the oracle's number of that name is an attribute only
+    assert json.loads(dataset.attrs["policies"])["u"] == oracle
+    assert result.hyperparameters("kl")["exploration"] == [0.0, 3.0]
+
+
+@pytest.mark.slow
+def test_netcdf_files_give_back_everything(result, tmp_path):
+    empty = dataclasses.replace(result, times=result.times[:0], visits={"u": result.visits["u"][:, :, :, :0]})
+    for inputs in (result, empty, dataclasses.replace(result, fingerprint={}, provenance={})):
+        inputs.to_netcdf(tmp_path / "result.nc")
+        wanted = inputs.to_xarray()
+        answer = xarray.load_dataset(tmp_path / "result.nc")
+        xarray.testing.assert_identical(answer, wanted)
+        assert {n: v.dtype for n, v in answer.variables.items()} == {n: v.dtype for n, v in wanted.variables.items()}
+        assert {n: type(v) for n, v in answer.attrs.items()} == {n: type(v) for n, v in wanted.attrs.items()}
+        assert set(answer.indexes) == set(wanted.indexes)
+    assert [path.name for path in tmp_path.iterdir()] == ["result.nc"]
+
+
+def test_netcdf_files_are_whole_or_not_there(result, tmp_path, monkeypatch):
+    def half(dataset, path, **options):
+        with open(path, "wb") as file:
+            file.write(b"half")
+        raise OSError("disk full")
+
+    monkeypatch.setattr(xarray.Dataset, "to_netcdf", half)
+    with pytest.raises(OSError, match="disk full"):
+        result.to_netcdf(tmp_path / "result.nc")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_a_grid_is_one_dataset(tmp_path):
+    """Every number is the one of its case, whatever else the folder's results hold; policies have their numbers."""
+
+    def case(scale, arms):
+        kl = [KLUCB(exploration=scale * e) for e in (0.1, 0.3)]
+        asked = {"policies": {"KL": kl, "U": Uniform()}, "runs": 3, "horizon": 20, "times": [10, 20]}
+        return {"scenarios": two_state([0.5, arms], [0.4, 0.55]), **asked}
+
+    axes = {"scale": [0.5, 2.0, 1.0], "arms": [0.1, 0.4]}
+    results = sweep(jaxbandit.grid(case, **axes) | {"other": case(1.0, 0.2)}, tmp_path, progress=False)
+    data = jaxbandit.to_xarray(dict(reversed(results.items())), **axes)
+    assert data.visits.dims == ("scale", "arms", "scenario", "policy", "run", "time", "arm", "state")
+    assert data.visits.dtype == np.int32 and data.scale.values.tolist() == [0.5, 2.0, 1.0]
+    assert data.policy.values.tolist() == ["KL", "KL", "U"] and data.clock.values.tolist() == ["round", "round", ""]
+    np.testing.assert_array_equal(data.exploration.sel(scale=2.0), [0.2, 0.6, np.nan])
+    for scale in axes["scale"]:
+        for p in axes["arms"]:
+            alone, here = results[f"scale={scale}, arms={p}"], data.sel(scale=scale, arms=p)
+            np.testing.assert_array_equal(here.means, alone.means)
+            for label in alone.labels:
+                rows = here.isel(policy=here.policy.isin([label]))
+                np.testing.assert_array_equal(rows.visits, alone.visits[label])
+                np.testing.assert_array_equal(rows.regret, metrics.regret(alone, label))
+    assert data.attrs["horizon"] == 20 and "fingerprint" not in data.attrs  # which differ
+
+
+@pytest.mark.slow
+def test_a_grid_of_things_is_named_by_their_texts():
+    """Policies as values; one axis; a number that changes with the axis stays beside it."""
+    axes = {"policy_": [KLUCB(), KLUCB(exploration=3.0)]}
+    size = {"scenarios": ARMS, "runs": 2, "horizon": 9}
+    cases = jaxbandit.grid(lambda policy_: size | {"policies": {"P": policy_}}, **axes)
+    data = jaxbandit.to_xarray({name: simulate(**case) for name, case in cases.items()}, **axes)
+    assert data.policy_.values.tolist() == [repr(policy) for policy in axes["policy_"]] and data.sizes["policy_"] == 2
+    horizons = {f"horizon={h}": simulate(ARMS, {"P": KLUCB()}, runs=2, horizon=h) for h in (10, 20)}
+    for inputs, wrong, words in (
+        ({}, {"horizon": [10]}, "results: there is no case 'horizon=10'; it has "),
+        (horizons, {"horizon": [10, 20]}, "results: the cases along horizon differ in more than it: .*time"),
+        (horizons, {"run": [1]}, "run: every result has an axis"),
+        (3, {"horizon": [10]}, "results: 3 is not a dict of results"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            jaxbandit.to_xarray(inputs, **wrong)
+    axes = {"scale": np.arange(0.6, 0.9, 0.1), "played": [1, 2]}  # 0.7999999999999999; the name of a recorder
+    played = simulate(ARMS, {"U": Uniform()}, runs=2, horizon=9, record={"played": lambda arms, policy, t: t})
+    data = jaxbandit.to_xarray(dict.fromkeys(jaxbandit.grid(lambda **_: {}, **axes), played), **axes)
+    assert data.scale.values.tolist() == axes["scale"].tolist() and "recorded_played" in data.data_vars
+    assert jaxbandit.to_xarray({"": horizons["horizon=10"]}).identical(horizons["horizon=10"].to_xarray())
+
+
+@pytest.mark.parametrize("package", ["xarray", "h5netcdf"])
+def test_a_package_that_is_missing_is_named(result, tmp_path, monkeypatch, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ImportError, match=package + r' is not installed; pip install -e "\.\[xarray\]"'):
+        result.to_netcdf(tmp_path / "result.nc")
+    assert not list(tmp_path.iterdir())

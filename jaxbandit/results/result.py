@@ -85,9 +85,9 @@ class Result:
         """By name, the values of the policy's variants, static fields included; empty if the result does not know them.
 
         >>> import jaxbandit
-        >>> policies = {"KL": [jaxbandit.UCBSM(L=L) for L in (1.0, 343.0)]}
-        >>> jaxbandit.simulate(jaxbandit.bernoulli([0.5, 0.4]), policies, runs=2, horizon=9).hyperparameters("KL")
-        {'L': [1.0, 343.0]}
+        >>> policies = {"UCB1": [jaxbandit.UCB1(bonus=bonus) for bonus in (0.5, 1.0)]}
+        >>> jaxbandit.simulate(jaxbandit.bernoulli([0.5, 0.4]), policies, runs=5, horizon=9).hyperparameters("UCB1")
+        {'bonus': [0.5, 1.0]}
         """
         policies: dict[str, dict[str, Any]] = self.provenance.get("policies", {})
         return dict(policies[label]["hyperparameters"]) if isinstance(label, str) and label in policies else {}
@@ -144,11 +144,11 @@ class Result:
 
         >>> import jaxbandit
         >>> arms = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55])
-        >>> policies = {"KL": jaxbandit.KLUCB(), "TV": [jaxbandit.TVKLUCB(scale=scale) for scale in (0.5, 1.0)]}
+        >>> policies = {"KL": jaxbandit.KLUCB(), "UCB1": [jaxbandit.UCB1(bonus=bonus) for bonus in (0.5, 1.0)]}
         >>> dataset = jaxbandit.simulate(arms, policies, runs=5, horizon=100, times=[50, 100]).to_xarray()
         >>> dict(dataset.regret.sel(policy="KL").mean("run").sizes)
         {'scenario': 1, 'time': 2}
-        >>> dataset.regret.sel(policy="TV").swap_dims(policy="scale").sel(scale=0.5, time=100).dims
+        >>> dataset.regret.sel(policy="UCB1").swap_dims(policy="bonus").sel(bonus=0.5, time=100).dims
         ('scenario', 'run')
         """
         return named_axes.as_dataset(self)

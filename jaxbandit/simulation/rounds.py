@@ -260,8 +260,8 @@ def advance(
     Raises:
       ValueError: an argument of the wrong kind, a number of rounds out of range, or times that do not increase.
 
-    >>> from jaxbandit import KLUCB, bernoulli, run_keys
-    >>> environment, policy = bernoulli([0.9, 0.1]), KLUCB()
+    >>> from jaxbandit import UCB1, bernoulli, run_keys
+    >>> environment, policy = bernoulli([0.9, 0.1]), UCB1()
     >>> keys = run_keys(jax.random.key(0), jnp.arange(3))
     >>> carry = initial_carry(environment, policy, keys)
     >>> carry, visits = advance(environment, policy, keys, carry, 1, 10, jnp.array([10]))

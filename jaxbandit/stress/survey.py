@@ -118,10 +118,10 @@ def over(
       KeyboardInterrupt: by Ctrl-C.
 
     >>> import jaxbandit
-    >>> space, panel = jaxbandit.stress.TwoStateSpace(), {"KL": jaxbandit.KLUCB()}
+    >>> space, panel = jaxbandit.stress.TwoStateSpace(), {"bold": jaxbandit.UCB1(0.1)}
     >>> survey = over(space, {"UCB1": jaxbandit.UCB1()}, panel=panel, problems=4, runs=8, horizon=100)
     >>> survey.labels, survey.panel, survey.avoidable("UCB1").shape
-    (('UCB1',), ('KL',), (4,))
+    (('UCB1',), ('bold',), (4,))
     """
     with CtrlC():
         arms = prepare.check_space(space)
