@@ -12,7 +12,6 @@ import shutil
 import signal
 import sys
 import tempfile
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 import jax
@@ -27,7 +26,6 @@ os.environ.pop("COLUMNS", None)  # the width of a terminal, which pytest-xdist g
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a script's background jobs ignore Ctrl-C
 jax.config.update("jax_num_cpu_devices", 2)
 jax.config.update("jax_numpy_rank_promotion", "raise")
-ROWS = {file.stem: file.read_text().splitlines() for file in (Path(__file__).parent / "rows").glob("*.txt")}
 # The quick tests spend most of their time in XLA, and are too short to need its optimisations. The slow tests run the
 # machine code that users get.
 QUICK_FLAGS = (
@@ -69,15 +67,9 @@ def pytest_collection_modifyitems(config, items):
     """An id that cannot be typed is an error."""
     error = RuntimeError if hasattr(config, "workerinput") else pytest.UsageError  # xdist hides a worker's UsageError
     for item in items:
-        name, _, case = item.name.removesuffix("]").partition("[")
+        case = item.name.removesuffix("]").partition("[")[2]
         if case and not TYPED.fullmatch(case):
             raise error(f"{item.nodeid}: an id has letters, digits, dots, hyphens and underscores only")
-        for row in ROWS.get(item.path.stem, []):
-            kind, test, patterns = row.split()
-            fits = any(fnmatchcase(case, pattern) for pattern in patterns.removeprefix("!").split(","))
-            if test == name and fits != patterns.startswith("!"):
-                item.add_marker(kind)
-                item.add_marker("slow")
 
 
 def pytest_collection_finish():

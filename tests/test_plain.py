@@ -32,7 +32,7 @@ from jaxbandit.fast import PLAIN
 assert PLAIN
 print(test_plain.digests(sys.argv[1]))
 if sys.argv[1] == "chains":
-    test_confidence.test_rows_that_were_hardly_ever_left(8)
+    test_confidence.check_sparse_rows(8)
     test_plain.test_the_largest_first_and_the_lowest_arm_of_those_equal(40, 16)
 """
 
