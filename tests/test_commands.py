@@ -23,7 +23,6 @@ TWO = {name: SCENARIOS[name] for name in ("scenario 1", "scenario 3")}
 WHOLE = """
 scenario1: table paired claims; regret regret_kl distribution plays
 scenario3: table paired claims; regret regret_kl distribution plays
-concentration: concentration tests confidence_sums; concentration tests
 optimality: growth; optimality
 uniformly_good: growth pairs; uniformly_good
 families: growth; families
