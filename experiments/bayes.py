@@ -18,7 +18,7 @@ import numpy as np
 
 import jaxbandit
 from experiments.comparisons.curves import curves
-from experiments.comparisons.two_states import playing_two_states
+from experiments.comparisons.study import playing_two_states
 from jaxbandit import Policy, Result, metrics
 from jaxbandit.bounds import bayes_optimum
 from jaxbandit.command_line.experiment import begin_and_play, finish
