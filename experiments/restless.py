@@ -46,8 +46,6 @@ KNOWING = ("Myopic, chains known", "Whittle, chains known")
 BEST = "best arm, known"  # the label of the policy that plays it
 SHOWN = 3  # decades in the table of the best
 
-WeakRegret = dict[str, np.ndarray]  # by policy, of each run at each recorded round, [run, time]
-
 
 def environments() -> dict[str, RestlessArms]:
     """Restless arms by name."""
@@ -70,8 +68,8 @@ def cases(settings: Simulation) -> dict[str, Any]:
     }
 
 
-def weak_regret(result: Result) -> WeakRegret:
-    """What each run of a policy collects less than the best arm alone does in the same run.
+def weak_regret(result: Result) -> dict[str, np.ndarray]:
+    """What each run of a policy collects less than the best arm alone does in the same run, [run, time].
 
     Where arms move alike, played or not, from their stationary laws, its mean is that of realised regret. It is far
     less spread out, as both have the same random numbers.

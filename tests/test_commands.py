@@ -29,7 +29,7 @@ families: growth; families
 front: worst scenario_1 scenario_2 scenario_3 scenario_4 i_i_d_arms i_i_d_high tenth best20 best1000; front
 restless: table best overtaking; restless
 hidden: verdicts regret final;
-bayes: Bernoulli_uniform chains_sticky; bayes
+bayes: Bernoulli_uniform chains_sticky;
 known_chains: missed; known_chains
 policies: easy_Bernoulli hard_Bernoulli Gaussian Poisson exponential scenario_1 worst; policies
 changing: growth thesis changes chains; growth changes
