@@ -4,9 +4,9 @@ Draws pairs of arms from four priors: Bernoulli arms whose means are uniform or 
 whose rows are uniform or sticky. Every policy of the library that needs no argument and plays such arms plays all of
 them, and so do the policies that know the prior: the Bayes optimum (its table is for the largest horizon), and Gittins
 index policies. Prints and writes (CSV) Bayes regret as a multiple of the least that is possible
-(jaxbandit.bounds.bayes_optimum), with 95 % intervals over the pairs, and draws it against the horizon. The longest
-horizon is 200 rounds for Bernoulli arms and 60 for chains. The default takes about ten minutes on two cores. Ctrl-C
-keeps what is done, and the same command continues.
+(jaxbandit.bounds.bayes_optimum) at each horizon, with 95 % intervals over the pairs. The longest horizon is 200 rounds
+for Bernoulli arms and 60 for chains. The default takes about ten minutes on two cores. Ctrl-C keeps what is done, and
+the same command continues.
 """
 
 from __future__ import annotations
@@ -17,13 +17,11 @@ from typing import Any
 import numpy as np
 
 import jaxbandit
-from experiments.comparisons.curves import curves
-from experiments.comparisons.two_states import playing_two_states
+from experiments.comparisons.study import playing_two_states
 from jaxbandit import Policy, Result, metrics
 from jaxbandit.bounds import bayes_optimum
 from jaxbandit.command_line.experiment import begin_and_play, finish
 from jaxbandit.command_line.options import Simulation, main, option
-from jaxbandit.reports.pictures import Pictures
 from jaxbandit.reports.tables import Row, Tables
 from jaxbandit.stress import PriorSpace
 
@@ -36,10 +34,6 @@ PRIORS = {
 HORIZONS = {2: (10, 20, 50, 100, 200), 3: (10, 20, 40, 60)}  # by the axes of the prior
 DISCOUNTS = (0.9, 0.98)
 OPTIMUM = "BayesOptimal"
-DRAWN = """
-BayesGittins(0.9) BayesGittins(0.98) PlugInGittins PosteriorGittins UCB1Tuned Thompson ThompsonMC IMED KLUCB TVKLUCB
-IMEDMC IMEDMC(exponent=0.5)
-""".split()  # in the picture
 
 
 @dataclasses.dataclass(frozen=True)
@@ -92,31 +86,16 @@ def rows_of(result: Result, least: np.ndarray) -> list[Row]:
     return rows
 
 
-def draw(results: dict[str, Result], least: dict[str, np.ndarray]) -> Pictures:
-    """Multiples of the least regret against the horizon, a panel for each prior."""
-    lines = {
-        name: {
-            label: (result.times, multiples(result, label, least[name])) for label in DRAWN if label in result.labels
-        }
-        for name, result in results.items()
-    }
-    first = next(iter(results.values()))
-    title = f"{len(first.scenarios):,} pairs of arms from each prior, {first.runs} runs of each; 95 % intervals"
-    scales = {"xscale": "log", "yscale": "log", "xlabel": "rounds"}
-    yield "bayes", curves(lines, 2, "Bayes regret / the least", title, **scales)
-
-
 def run(settings: Settings) -> dict[str, Result]:
     """Play all policies on arms from every prior, print what was seen and write the folder."""
     folder, results = begin_and_play("bayes", settings, cases(settings))
     print(f"{settings.problems:,} pairs of arms from each prior, {settings.runs} runs of each")
     tables: Tables = {}
-    least = {}
     for name, result in results.items():
-        least[name] = np.array([bayes_optimum(PRIORS[name], int(n)).regret for n in result.times])
+        least = np.array([bayes_optimum(PRIORS[name], int(n)).regret for n in result.times])
         title = f"{name}: multiples of the least Bayes regret"
-        tables[name.replace(", ", "_").replace(" ", "_")] = title, rows_of(result, least[name])
-    finish(folder, tables, draw(results, least))
+        tables[name.replace(", ", "_").replace(" ", "_")] = title, rows_of(result, least)
+    finish(folder, tables)
     return results
 
 

@@ -7,9 +7,8 @@ five rounds. "collapsing" is also played by those who see only the arms that the
 players who see all). Ten arms are also played by policies that have to learn the chains. Prints and writes (CSV) the
 gap: the relaxation's bound less what is collected, per arm and round, in the second half of the rounds, with its 95 %
 interval. The relaxation keeps the budget only on average, and no policy collects more than it; the best policy's gap
-stands beside it where it is known. Draws gaps against K and against time. About 40 minutes on two cores. For K arms
-with S states a run keeps 16 K S bytes of each policy: 32 runs of 1,000 machines with ten states 5 MB. Ctrl-C keeps what
-is done, and the same command continues.
+stands beside it where it is known. About 40 minutes on two cores. For K arms with S states a run keeps 16 K S bytes of
+each policy: 32 runs of 1,000 machines with ten states 5 MB. Ctrl-C keeps what is done, and the same command continues.
 
 How the gap falls with K, beside what theory says: with many arms the share of arms in each state hardly fluctuates. If
 the shares settle where the relaxation would have them, the gap of an index rule falls exponentially, or as 1 / sqrt(K)
@@ -32,7 +31,6 @@ from experiments.budgets.gaps import Played
 from jaxbandit import Policy, Result
 from jaxbandit.command_line.experiment import begin, finish, play
 from jaxbandit.command_line.options import Simulation, main, names_in, numbers_in, option
-from jaxbandit.reports.pictures import Pictures
 from jaxbandit.reports.tables import Tables
 from jaxbandit.timing.machine import describe
 
@@ -150,14 +148,6 @@ def tabulate(results: dict[str, Result], settings: Settings) -> Tables:
     return tables
 
 
-def draw(results: dict[str, Result], settings: Settings) -> Pictures:
-    """Gaps against the number of arms, and of learners against time."""
-    known, steered, unseen, learned = parts(results, settings)
-    yield "gaps", gaps.over_arms(known, unseen, steered)
-    if learned:
-        yield "learned", gaps.over_rounds(learned)
-
-
 def run(settings: Settings) -> dict[str, Result]:
     """Play every problem, print what was seen and write the folder."""
     planned = cases(settings)
@@ -166,7 +156,7 @@ def run(settings: Settings) -> dict[str, Result]:
         print("not played by learners: " + ", ".join(f"{name} ({why})" for name, why in out.items()))
     results = play(planned, folder)
     print(f"{settings.runs:,} runs with the most arms, {settings.horizon:,} rounds")
-    finish(folder, tabulate(results, settings), draw(results, settings), f"{describe()}.")
+    finish(folder, tabulate(results, settings), words=f"{describe()}.")
     return results
 
 

@@ -1,6 +1,6 @@
 """Arms that change: who follows, at what price.
 
-Four parts, each with a table (printed and CSV) and a picture:
+Four parts, each with a table (printed and CSV), the first and the third with a picture:
 
 - growth: dynamic regret of arms that drift and of the lower bound's arms over five numbers of rounds and three
   variation budgets; its exponents with their intervals, beside 2/3 of the rounds and 1/3 of the budget.
@@ -20,16 +20,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.ticker import MaxNLocator
 
 import jaxbandit
 from experiments.comparisons.curves import curves
 from experiments.comparisons.growth import slope
-from jaxbandit import KLUCB, TVKLUCB, Policy, Result, SlidingWindowUCB, atlas, metrics, plotting, stress
+from jaxbandit import KLUCB, TVKLUCB, Policy, Result, SlidingWindowUCB, atlas, metrics, stress
 from jaxbandit.command_line.experiment import begin_and_play, finish
 from jaxbandit.command_line.options import Simulation, main, option
 from jaxbandit.environments import lower_bound_instance, sinusoid
-from jaxbandit.reports.pictures import Pictures, frameless, panels
+from jaxbandit.reports.pictures import Pictures
 from jaxbandit.reports.tables import Row, in_short
 
 # growth
@@ -63,9 +62,7 @@ WHY = {  # why a policy of that name is another one in the package with which th
 MANY_CHANGES = (1, 3, 10, 30, 100)
 ARMS, LONGEST = 3, 10_000
 # chains
-NAMES = {"changing scenario 1": "rested", "changing restless scenario 1": "restless"}
-KINDS = {"": "nothing is forgotten", ", discount": "a discount", ", window": "a window"}
-KINDS[", long window"] = "one four times as long"
+CHAINS = ("changing scenario 1", "changing restless scenario 1")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -193,8 +190,7 @@ def published_cases(size: dict[str, Any]) -> dict[str, Any]:
             "Thompson, discount": jaxbandit.DiscountedThompson(0.95),  # as in the source
             "KL-UCB, told the breaks": jaxbandit.WithDetector(KLUCB(exploration=0), breaks, local=False),
         }
-        times = range(ROUNDS // 100, ROUNDS + 1, ROUNDS // 100)
-        planned[name] = {"scenarios": {name: arms}, "policies": policies, **size, "horizon": ROUNDS, "times": times}
+        planned[name] = {"scenarios": {name: arms}, "policies": policies, **size, "horizon": ROUNDS, "times": [ROUNDS]}
     return planned
 
 
@@ -223,17 +219,6 @@ def alike(finals: np.ndarray, published: float, deviation: float | None) -> bool
     own = np.std(finals, ddof=1)
     error = math.hypot(own / np.sqrt(len(finals)), (deviation or own) / np.sqrt(RUNS))
     return abs(finals.mean() - published) <= 3 * error + 0.5
-
-
-def draw_published(results: dict[str, Result]) -> Pictures:
-    """Mean dynamic regret against time in both problems; dotted lines mark the breaks."""
-    kinds = ("window", "GLR, few turns", "CUSUM")
-    labels = ("KL-UCB", "Thompson", *(f"KL-UCB, {kind}" for kind in kinds), "Exp3.S", "Tsallis-INF")
-    figure, axes = panels(1, 2, (12, 5))
-    for ax, name in zip(axes, PROBLEMS, strict=True):
-        plotting.plot_regret(results[name], labels, ax=ax)
-        frameless(ax, name, xscale="linear")
-    yield "thesis", figure
 
 
 def play_changes(problems: int, runs: int, key: Any, folder: Path, rounds: int) -> dict[int, stress.Survey]:
@@ -288,39 +273,27 @@ def of_chains(horizon: int, changes: float) -> dict[str, Policy]:
     length = SlidingWindowUCB(horizon=horizon, changes=changes).length()
     windows = (jaxbandit.Window(length), jaxbandit.Window(min(4 * length, horizon)))
     memories = (None, jaxbandit.Discounted(discount_of(horizon, changes)), *windows)
-    # those of a panel follow each other in colour
     kinds = {"TV-KL-UCB": TVKLUCB, "KL-UCB": KLUCB, "IMED-MC": jaxbandit.IMEDMC}
-    return {f"{label}{name}": kind(memory=each) for name, each in zip(KINDS, memories) for label, kind in kinds.items()}
+    names = ("", ", discount", ", window", ", long window")
+    return {f"{label}{name}": kind(memory=each) for name, each in zip(names, memories) for label, kind in kinds.items()}
 
 
 def chain_cases(size: dict[str, Any]) -> dict[str, Any]:
     """Rested and restless chains that take turns."""
     horizon = size["horizon"]
-    size = size | {"times": np.unique(np.linspace(1, horizon, 101).astype(int))}
+    size = size | {"times": [horizon]}
     return {
         name: {"scenarios": {name: atlas[name].with_horizon(horizon)}, "policies": of_chains(horizon, CHANGES), **size}
-        for name in NAMES
+        for name in CHAINS
     }
 
 
 def chains_table(results: dict[str, Result]) -> list[Row]:
     """Final dynamic regret of each policy on both kinds of arms."""
-    labels = results[next(iter(NAMES))].labels
     return [
-        {"policy": label} | {name: in_short(final(results[name], label), ",.0f") for name in NAMES} for label in labels
+        {"policy": label} | {name: in_short(final(results[name], label), ",.0f") for name in CHAINS}
+        for label in results[CHAINS[0]].labels
     ]
-
-
-def draw_chains(results: dict[str, Result]) -> Pictures:
-    """Dynamic regret against time: a row for each kind of arms, a panel for each memory."""
-    figure, axes = panels(len(NAMES), len(KINDS), (16, 7), sharex=True, sharey="row")
-    for ax, (name, kind) in zip(axes.flat, itertools.product(NAMES, KINDS), strict=True):
-        plotting.plot_regret(results[name], [f"{policy}{kind}" for policy in ("TV-KL-UCB", "KL-UCB", "IMED-MC")], ax=ax)
-        frameless(ax, f"{NAMES[name]} arms, {KINDS[kind]}", xscale="linear", xlabel="", ylabel="")
-        ax.xaxis.set_major_locator(MaxNLocator(4))
-    figure.supxlabel("round t", fontsize="medium")
-    figure.supylabel("dynamic regret", fontsize="medium")
-    yield "chains", figure
 
 
 def run(settings: Settings) -> dict[str, Result]:
@@ -337,8 +310,7 @@ def run(settings: Settings) -> dict[str, Result]:
         "changes": (f"Mean dynamic regret after {rounds:,} rounds over random arms", changes_table(surveys)),
         "chains": (f"Final dynamic regret after {horizon:,} rounds", chains_table(results)),
     }
-    pictures = (draw_growth(results, horizon), draw_published(results), draw_changes(surveys), draw_chains(results))
-    finish(folder, tables, itertools.chain(*pictures))
+    finish(folder, tables, itertools.chain(draw_growth(results, horizon), draw_changes(surveys)))
     return results
 
 

@@ -7,8 +7,8 @@ arms that go round four states in order and show 1 only in the first two, the be
 from independent, but not those of two plays in a row, and the test cannot see it. Prints and writes (CSV) how often the
 test takes arms for Markovian at the end (of arms that were given up, after few plays), and the regret of policies that
 take symbols for states and of the myopic rule that knows chains and errors, which plays the best arm of scenario 1 in
-every round, as no other promises more after a start in state 0; draws both against the error. Ctrl-C keeps what is
-done, and the same command continues; runs may grow.
+every round, as no other promises more after a start in state 0. Ctrl-C keeps what is done, and the same command
+continues; runs may grow.
 """
 
 from __future__ import annotations
@@ -18,14 +18,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import jaxbandit
-from experiments.comparisons.curves import Curves, curves
 from experiments.published.phases import RECORD, recorders
 from experiments.published.scenarios import SLOWER
 from jaxbandit import HiddenMyopic, Policy, Result, atlas, divergences, metrics
 from jaxbandit.command_line.experiment import begin_and_play, finish
 from jaxbandit.command_line.options import Simulation, main
 from jaxbandit.environments import HiddenArms
-from jaxbandit.reports.pictures import Pictures
 from jaxbandit.reports.tables import Row, Tables, final_table, in_short, of_all, write
 
 ERRORS = (0.0, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5)
@@ -120,39 +118,12 @@ def tabulate(results: dict[str, Result]) -> Tables:
     }
 
 
-def draw(results: dict[str, Result], size: str) -> Pictures:
-    """Verdicts, regret and the best arm's share of the plays against the error, a column for each kind of chains.
-
-    With an error of 1/2 all arms are best, and there is nothing to be drawn but the verdict.
-    """
-    kinds = [chains for chains in dict.fromkeys(each.chains for each in problems().values()) if chains != CYCLES]
-    judged: dict[str, Curves] = {}
-    played: dict[str, Curves] = {}
-    for chains in kinds:
-        here = {name: each for name, each in problems().items() if each.chains == chains}
-        errors, best = [each.error for each in here.values()], int(next(iter(here.values())).arms.means().argmax())
-        said = np.array([results[name].recorded[RECORD][ADAPTIVE][0, 0, :, -1] for name in here])  # [errors, run, K]
-        judged[f"{chains}: arms taken for Markovian"] = {
-            "best arm": (errors, said[..., best]),
-            "mean of the others": (errors, np.delete(said, best, axis=-1).mean(-1)),
-        }
-    for what, measure in (("pseudo-regret", metrics.pseudo_regret), ("best arm's share", metrics.best_share)):
-        for chains in kinds:
-            here = {name: each.error for name, each in problems().items() if each[:1] == (chains,) and each.error < 0.5}
-            played[f"{chains}: {what}"] = {
-                label: (list(here.values()), [measure(results[name], label)[0, 0, :, -1] for name in here])
-                for label in (*LEARNERS, KNOWING)
-            }
-    below = {"xlabel": "probability that a state shows the other's symbol"}
-    yield "hidden", curves(judged | played, len(kinds), "", f"Means of {size}, 95 % intervals", **below)
-
-
 def run(settings: Simulation) -> dict[str, Result]:
     """Play, print the tables and write the folder."""
     folder, results = begin_and_play("hidden", settings, cases(settings), grows=True)
     write(of_all("case", {name: final_table(result) for name, result in results.items()}), folder / "final.csv")
-    pictures = draw(results, f"{settings.runs:,} runs of {settings.horizon:,} rounds")
-    finish(folder, tabulate(results), pictures)
+    print(f"{settings.runs:,} runs of {settings.horizon:,} rounds")
+    finish(folder, tabulate(results))
     return results
 
 

@@ -4,11 +4,9 @@ A player who knows the chains collects the most by playing the largest Gittins i
 computed exactly, and no policy has a larger mean. Plays that rule, and policies that have to learn: TV-KL-UCB and
 KL-UCB-SM, which are made for the long run, the Gittins rule of estimated chains, and that of chains drawn from what is
 known (anew in every round). Each scenario is played from state 0 and from states that have settled, which the
-player sees only by playing, with discounts .9, .99 and .999: about the first 10, 100 and 1,000 rounds count. Then the
-arms return to state 0 again and again, 300 times or so, after rounds that come with probability 1 - discount: which
-policy finds the optimum in the end? There chains are drawn once an episode. Prints and writes (CSV) the share of the
-optimum that each policy falls short of, with its 95 % interval, and draws it. Ctrl-C keeps what is done, and the same
-command continues; runs may grow.
+player sees only by playing, with discounts .9, .99 and .999: about the first 10, 100 and 1,000 rounds count. Prints and
+writes (CSV) the share of the optimum that each policy falls short of, with its 95 % interval, and draws it. Ctrl-C
+keeps what is done, and the same command continues; runs may grow.
 """
 
 from __future__ import annotations
@@ -26,13 +24,10 @@ from experiments.published.scenarios import SCENARIOS, environment
 from jaxbandit import Gittins, MarkovArms, PlugInGittins, PosteriorGittins, Result, indices, metrics
 from jaxbandit.command_line.experiment import begin_and_play, finish
 from jaxbandit.command_line.options import Quick, Simulation, main, option
-from jaxbandit.environments import restarting
 from jaxbandit.reports.pictures import Pictures
 from jaxbandit.reports.tables import Row, Tables, in_short
 
 DISCOUNTS = (0.9, 0.99, 0.999)
-AGAIN, EPISODES = (0.9, 0.99), 300  # discounts with which arms return, and how often they do so on average
-PARTS = ("first tenth", "last half")  # of the rounds in which arms return
 STARTS: dict[str, int | str] = {"state 0": 0, "settled": "stationary"}
 KNOWN, ALONE = "Gittins, chains known", "best arm alone, known"
 
@@ -81,27 +76,15 @@ def policies(problem: Problem) -> dict[str, Any]:
     }
 
 
-def returning() -> dict[str, Problem]:
-    """Those in which arms return to state 0, by the name of their case."""
-    return {f"{name}, again": each for name, each in problems().items() if each[1] == "state 0" and each[2] in AGAIN}
-
-
 def cases(settings: Settings) -> dict[str, Any]:
-    """A case for each problem, which records the rounds that its discount asks for, and those in which arms return."""
+    """A case for each problem, which records the rounds that its discount asks for."""
 
-    def case(problem: Problem, arms: Any, times: Any) -> dict[str, Any]:
+    def case(problem: Problem) -> dict[str, Any]:
+        times = indices.rounds_to_record(problem.discount, settings.error)
         size = {"key": settings.key(), "runs": settings.runs, "horizon": int(times[-1]), "times": times}
-        return {"scenarios": {problem.scenario: arms}, "policies": policies(problem), **size}
+        return {"scenarios": {problem.scenario: problem.arms}, "policies": policies(problem), **size}
 
-    planned = {
-        name: case(each, each.arms, indices.rounds_to_record(each.discount, settings.error))
-        for name, each in problems().items()
-    }
-    for name, each in returning().items():
-        horizon = 10 * round(EPISODES / (1 - each.discount) / 10)
-        times = [horizon // 10, horizon // 2, horizon]
-        planned[name] = case(each, restarting(each.arms, each.discount), times)
-    return planned
+    return {name: case(problem) for name, problem in problems().items()}
 
 
 def optimum(problem: Problem) -> float:
@@ -117,11 +100,7 @@ def missed(result: Result, problem: Problem) -> dict[str, np.ndarray]:
     in the same run, which has the same mean and the same random numbers.
     """
     collected = {label: metrics.discounted_reward(result, label, problem.discount)[0, 0] for label in result.labels}
-    return shares_missed(optimum(problem), collected)
-
-
-def shares_missed(best: float | np.ndarray, collected: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """By policy, the share of the best that is not collected."""
+    best = optimum(problem)
     return {
         label: ((best if label == KNOWN else collected[KNOWN]) - values) / best for label, values in collected.items()
     }
@@ -136,7 +115,7 @@ def missed_alone(problem: Problem) -> float:
 
 
 def tabulate(results: dict[str, Result]) -> Tables:
-    """A row for each problem, and two where arms return."""
+    """A row for each problem."""
     rows: list[Row] = []
     for name, problem in problems().items():
         row: Row = {"scenario": problem.scenario, "start": problem.start, "discount": f"{problem.discount:g}"}
@@ -147,26 +126,7 @@ def tabulate(results: dict[str, Result]) -> Tables:
     exact = (
         "0 but for chance and the error of the sums for the rule that knows the chains, exact for the best arm alone"
     )
-    returns = f"{what} where arms return to state 0, about {EPISODES:,} times; {chance}"
-    again = [row for name in returning() for row in rows_of(results, name)]
-    return {"missed": (f"{what}, {chance}\n({exact})", rows), "again": (returns, again)}
-
-
-def rows_of(results: dict[str, Result], name: str) -> list[Row]:
-    """A row for each part of the rounds in which the arms of a case return."""
-    problem, result = returning()[name], results[name]
-    first, half, last = result.times
-    best = (1 - problem.discount) * optimum(problem) * np.array([first, last - half])
-    collected = {}
-    for label in result.labels:
-        until = np.einsum("rtks,ks->rt", result.visits[label][0, 0], result.reward[0])
-        collected[label] = np.stack([until[:, 0], until[:, 2] - until[:, 1]], axis=1)
-    shares = shares_missed(best, collected)
-    return [
-        {"scenario": problem.scenario, "discount": f"{problem.discount:g}", "rounds": rounds}
-        | {label: in_short(values[:, part], ".2%") for label, values in shares.items()}
-        for part, rounds in enumerate(PARTS)
-    ]
+    return {"missed": (f"{what}, {chance}\n({exact})", rows)}
 
 
 def draw(results: dict[str, Result]) -> Pictures:

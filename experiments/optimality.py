@@ -15,9 +15,9 @@ import dataclasses
 from typing import Any
 
 import jaxbandit
+from experiments.comparisons import lemmas
 from experiments.comparisons.growth import decades, draw_growth, growth_cells, growth_of, linear_runs, times, verdict
 from experiments.published.scenarios import INDEPENDENT, POLICIES, SLOWER, WHOLE_CHAIN, playable
-from experiments.theory import lemmas
 from jaxbandit import MarkovArms, Result, atlas, bounds
 from jaxbandit.bounds import Bound
 from jaxbandit.command_line.experiment import begin, begin_and_play, finish

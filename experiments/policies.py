@@ -92,20 +92,15 @@ def policies(name: str, arms: Environment, horizon: int) -> dict[str, Policy]:
     return {label: policy for kind in groups(name, horizon).values() for label, policy in kind.items()}
 
 
-def parts(seen: Matrix) -> dict[str, Matrix]:
-    """Problems with independent rewards, and with chains."""
-    independent = [name for name, _ in seen.environments if name != CHAINS]
-    return {"on independent rewards": seen.only(independent), "on chains": seen.only([CHAINS])}
-
-
 def tabulate(results: Results, settings: Simulation) -> Tables:
     """Of each problem a table, then the worst of each policy."""
     seen = Matrix.of(results)
+    independent = seen.only([name for name in results if name != CHAINS])
     tables: Tables = {
         re.sub(r"\W+", "_", name): (f"{name}: final pseudo-regret after {settings.horizon:,} rounds", final_table(each))
         for name, each in results.items()
     }
-    worst = worst_table({"independent rewards": parts(seen)["on independent rewards"], "all problems": seen})
+    worst = worst_table({"independent rewards": independent, "all problems": seen})
     return tables | {"worst": ("Mean regret over the least of all policies, at worst", worst)}
 
 
@@ -116,7 +111,7 @@ def draw(results: Results, settings: Simulation) -> Pictures:
     yield "policies", draw_matrix({title: Matrix.of(results)}, sizes)
 
 
-STUDY = Study("policies", problems, policies, tabulate, draw, parts=parts)
+STUDY = Study("policies", problems, policies, tabulate, draw)
 run = STUDY.run
 
 if __name__ == "__main__":

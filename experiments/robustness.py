@@ -20,8 +20,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
 import jaxbandit
-from experiments.comparisons.study import Matrix, draw_matrix
-from experiments.comparisons.two_states import playing_two_states
+from experiments.comparisons.study import Matrix, draw_matrix, playing_two_states
 from jaxbandit import Policy, metrics, stress
 from jaxbandit.command_line.experiment import begin, finish
 from jaxbandit.command_line.options import Simulation, main, option
@@ -128,22 +127,6 @@ def tabulate(surveys: Surveys, worst: dict[int, Worst], settings: Settings) -> T
     return tables
 
 
-def in_words(surveys: Surveys, worst: dict[int, Worst], settings: Settings) -> str:
-    """Who is best in each space, and whose worst problem is the mildest."""
-    sentences = []
-    for (arms, horizon), each in surveys.items():
-        order = sorted(each.labels, key=lambda label: each.mean(label).mean)
-        least = each.mean(order[0])
-        near = [label for label in order[1:] if each.mean(label).mean <= 1.1 * least.mean]
-        also = f"; within a tenth: {', '.join(near)}" if near else ""
-        sentences.append(f"{arms} arms, {horizon:,} rounds: least mean regret {order[0]}, {least}{also}.")
-    for arms, one in worst.items():
-        mildest = min(one.problems, key=lambda label: one.problems[label].avoidable.mean)
-        value = one.problems[mildest].avoidable
-        sentences.append(f"{arms} arms: the mildest worst problem found is that of {mildest}, {value} avoidable.")
-    return "\n".join(sentences)
-
-
 def draw_trade_off(surveys: Surveys, worst: dict[int, Worst], settings: Settings) -> Figure:
     """Mean over the space against the worst found, both in units of the panel's least mean over the space."""
     figure, axes = panels(1, len(worst), (8.5 * len(worst), 6.5), squeeze=False)
@@ -182,7 +165,7 @@ def run(settings: Settings) -> tuple[Surveys, dict[int, Worst]]:
     parts = {f"{arms} arms: whose worst problem": each.against for arms, each in worst.items()}
     all_against_all = draw_matrix(parts, {"all": len(policies)})
     pictures = [("robustness", draw_trade_off(surveys, worst, settings)), ("against", all_against_all)]
-    finish(folder, tabulate(surveys, worst, settings), pictures, in_words(surveys, worst, settings))
+    finish(folder, tabulate(surveys, worst, settings), pictures)
     return surveys, worst
 
 

@@ -1,8 +1,5 @@
 """Draws against JAX's own threefry, chains and divergences against float64 and mpmath, the test of independence."""
 
-import math
-from itertools import product
-
 import jax
 import jax.numpy as jnp
 import mpmath as mp
@@ -10,11 +7,8 @@ import numpy as np
 import pytest
 import reference
 from jax.extend.random import threefry_2x32
-from reference_kl import kl, lower, upper
 from scipy import special
 
-from experiments.published import confidence_sums, independence_tests
-from experiments.published.independence_tests import ARMS, TESTS
 from jaxbandit import chains, divergences, draws
 from jaxbandit.divergences import log_p_value
 
@@ -159,7 +153,7 @@ def test_farthest_takes_every_pair_and_both_orders():
         np.testing.assert_allclose(divergences.farthest(jnp.asarray(rows), name), expected, rtol=1e-6)
 
 
-# --- the likelihood-ratio test of independence, how often it and others are wrong, and propositions 5 and 6 ---
+# --- the likelihood-ratio test of independence ---
 
 
 def test_p_value_against_the_loop():
@@ -173,85 +167,3 @@ def test_p_value_against_the_loop():
         counts[::10, 0] = 0
         expected = [reference.log_p_value(count) if sum(map(sum, count)) else 0 for count in counts.tolist()]
         np.testing.assert_allclose(jax.jit(log_p_value)(jnp.asarray(counts, jnp.int32)), expected, rtol=1e-3, atol=2e-3)
-
-
-@pytest.mark.slow
-def test_wrong_verdicts_against_exact_enumeration(monkeypatch):
-    """All paths of 7 plays in every round. 10 shares of 20,000 runs, 6.1 standard errors: false fails below 1e-7."""
-    arm = "i.i.d., rare, 3 states"
-    runs, plays, rows = 20_000, 7, ARMS[arm]
-    monkeypatch.setattr(independence_tests, "ARMS", {arm: rows})
-    monkeypatch.setattr(independence_tests, "POINTS", 2)
-    shares = independence_tests.wrong_shares(jax.random.key(2), runs, plays + 1)[arm, "in every round"]
-    exact = dict.fromkeys(TESTS, 0.0)
-    for path in product(range(len(rows)), repeat=plays):
-        counts, chance, state = np.zeros(rows.shape, int), 1.0, 0
-        for following in path:
-            chance, counts[state, following] = chance * rows[state, following], counts[state, following] + 1
-            state = following
-        for test, policy in TESTS.items():
-            fields = reference.DEFAULTS["TVKLUCB"] | {"distance": policy.distance, "test": policy.test}
-            exact[test] += chance * (reference.is_markovian(counts.tolist(), plays + 1, fields) == ("i.i.d." in arm))
-    for test, share in shares.items():
-        assert abs(share[-1] - exact[test]) <= 6.1 * math.sqrt(exact[test] * (1 - exact[test]) / runs) + 1e-7, test
-
-
-def paths(mean, s):
-    """All outcomes of s draws, with their probabilities."""
-    for outcome in product((0, 1), repeat=s):
-        yield outcome, math.prod(mean if drawn else 1 - mean for drawn in outcome)
-
-
-@pytest.mark.parametrize(("mean", "end"), [(0.5, 0.4), (0.3, 0.05), (0.3, 0.52)])
-def test_sums_of_proposition_5_against_all_paths(mean, end):
-    """With the bounds by bisection: the share of paths on which the bound stops short, and for some s <= t."""
-    levels = [math.log1p(t * math.log(t) ** 2) for t in range(1, 10)]
-    assert confidence_sums.log_f(np.arange(1, 10)) == pytest.approx(levels)
-
-    def short(outcome, level):
-        s, share = len(outcome), sum(outcome) / len(outcome)
-        return upper(share, level / s) < end if end < mean else lower(share, level / s) > end
-
-    samples = sum(p * short(outcome, level) for s, level in enumerate(levels, 1) for outcome, p in paths(mean, s))
-    assert confidence_sums.sum_over_samples(mean, end, np.array(levels)) == pytest.approx(samples, rel=1e-12)
-    rounds = sum(
-        p * any(short(outcome[:s], level) for s in range(1, t + 1))
-        for t, level in enumerate(levels, 1)
-        for outcome, p in paths(mean, t)
-    )
-    assert confidence_sums.sum_over_rounds(mean, end, len(levels)) == pytest.approx(rounds, rel=1e-12)
-
-
-def test_sums_of_proposition_6_against_loops():
-    p1, q1, p2, q2, eps = 0.49, 0.4, 0.4, 0.55, 0.02
-    w, m = p1 * (q2 - eps) / (q1 + eps), p1 / (p1 + q1 + eps)
-    by_hand = {
-        "6 (a)": kl(p2 + eps, w),
-        "6 (b)": kl(q2 - eps, (q1 + eps) * (p2 + eps) / p1),
-        "6 (c)": kl(p2 / (p2 + q2) + eps, m),
-    }
-    for part, distance in by_hand.items():
-        assert confidence_sums.distances(part, eps) == pytest.approx(distance, rel=1e-12)
-        counted = sum(distance <= 5.0 / s for s in range(3, 200))
-        assert confidence_sums.number(distance, 5.0, 3, 199) == counted
-    assert np.isnan(confidence_sums.distances("6 (a)", 0.2))
-    exact = [
-        sum(
-            p
-            for outcome, p in paths(0.4, s)
-            if min(kl(sum(outcome) / s, z) for z in np.linspace(0.6, 1, 401)) <= 1.5 / s
-        )
-        for s in range(1, 9)
-    ]
-    np.testing.assert_allclose(confidence_sums.chances_close(0.4, 0.6, 1.5, 8), exact, rtol=1e-9)
-
-
-def test_verdicts_on_proposition_6_and_on_dragomir():
-    """It holds with one eps_1 and Z_2 >= 0; as printed parts (a) and (b) do not, nor (c) with a Z_2 of any sign."""
-    rows = list(confidence_sums.proposition_6())
-    for row in rows:
-        printed = row["case"].endswith("least bound") and (row["proposition"] != "6 (c)" or "any sign" in row["case"])
-        assert row["it"] == ("does not hold" if printed else "holds"), row
-    assert len(rows) == 2 * 2 * 7 and confidence_sums.dragomir()["it"] == "holds"
-    top = -math.log(0.999) / (0.001**2 / (0.999 * 0.001))  # of p = 1 and q = 0.999
-    assert float(confidence_sums.dragomir()["sum"]) == pytest.approx(top, abs=1e-4)

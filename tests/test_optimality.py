@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from experiments import optimality
-from experiments.comparisons import growth
-from experiments.theory import lemmas
-from experiments.theory.lemmas import ARMS, Chain, likelihood_ratio, log_probability, types
+from experiments.comparisons import growth, lemmas
+from experiments.comparisons.lemmas import ARMS, Chain, likelihood_ratio, log_probability, types
 from jaxbandit import Result, bounds, chains, two_state
 from jaxbandit.command_line.experiment import check_cases
 
@@ -23,7 +22,7 @@ def test_law_of_types_against_all_trajectories():
             np.add.at(moves, ([0, *path[:-1]], path), 1)
             law[tuple(moves.ravel())] = law.get(tuple(moves.ravel()), 0) + np.prod(move**moves)
         counts = types(plays)
-        result = dict(zip(zip(*counts, strict=True), np.exp(log_probability(counts, chain)), strict=True))
+        result = dict(zip(zip(*counts.tolist(), strict=True), np.exp(log_probability(counts, chain)), strict=True))
         assert set(result) == set(law)
         assert all(result[n] == pytest.approx(law[n]) for n in law)
 
@@ -63,9 +62,9 @@ def test_line_of_types_obeys_the_conditions_of_a_maximum():
 def test_a_false_lemma_is_seen(monkeypatch):
     """Three times the likelihood ratio, one tour too few."""
     monkeypatch.setattr(lemmas, "likelihood_ratio", lambda counts, mean: 3 * likelihood_ratio(counts, mean))
-    assert "no" in {row["holds"] for row in lemmas.likelihoods(100) if row["lemma"] == "7"}
+    assert "no" in {row["holds"] for row in lemmas.best_arm(100) if row["lemma"] == "7"}
     monkeypatch.setattr(lemmas, "CONSTANT", 0)
-    assert "no" in {row["holds"] for row in lemmas.tours(100)}
+    assert "no" in {row["holds"] for row in lemmas.bad_arm(ARMS[1], 100) if row["lemma"] == "9"}
 
 
 def result_of(plays, times):

@@ -1,20 +1,15 @@
-"""The paper: verdicts on data of known truth, bounds beside simulations, and events of chains without chance."""
+"""The paper: verdicts on data of known truth, and bounds beside simulations."""
 
 from dataclasses import replace
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments import concentration
 from experiments.published import slow_arms
 from experiments.published.phases import RECORD, judged_shares, phase_rows
-from experiments.published.propositions import CHAINS, bound, count_events
 from experiments.published.scenarios import environment
 from experiments.published.theory import judge_bounds
 from jaxbandit import Result, atlas, bounds, metrics
-from jaxbandit.bounds.arms import TwoState
 from jaxbandit.reports.verdicts import Claim, interval, judge, judge_equality, judge_savings, saved, up_to
 
 
@@ -124,54 +119,3 @@ def test_bounds_of_slow_arms():
     assert rows[0]["TV-KL-UCB"] == bounds.upper_asymptotic(arms).total
     assert rows[0]["UCB-SM, L = 360 / min sigma"] == pytest.approx(4 * 360 / 0.8 * np.sum(1 / gaps))
     np.testing.assert_allclose(slow_arms.member(0.01).means(), arms.means())
-
-
-def events_by_hand(states, p01, p10, eps, start):
-    """Rounds with each event, from the states seen in each round; departures are counted, so the last state is not."""
-    counts, total = np.zeros((2, 2)), np.zeros((4, len(eps)), int)
-    leave, law = np.array([p01, p10]), p10 / (p01 + p10)
-    for t in range(1, len(states) + 1):
-        left = counts.sum(1)
-        estimate = [counts[s, 1 - s] / left[s] if left[s] else 1.0 for s in (0, 1)]
-        for e, far in enumerate(eps):
-            far += 1e-9  # rounding must not decide where a ratio is eps away exactly
-            total[0, e] += t == 1 or abs(left[0] / (t - 1) - law) > far
-            for s in (0, 1):
-                total[1 + s, e] += abs(estimate[s] - leave[s]) > far
-            distance = abs(sum(estimate) - 1)
-            if abs(p01 + p10 - 1) < 1e-6:
-                total[3, e] += distance >= t**-0.25 - 1e-9 and t >= start[e]
-            else:
-                total[3, e] += distance < t**-0.25 - 1e-9 and t >= start[e]
-        if t < len(states):
-            counts[states[t - 1], states[t]] += 1
-    return total
-
-
-@pytest.mark.parametrize(("p01", "p10"), [(1.0, 1.0), (1.0, 0.0), (0.0, 1.0)])
-def test_events_of_chains_without_chance(p01, p10):
-    arm, rounds = TwoState(p01, p10), 30
-    moves = {0: int(p01), 1: 1 - int(p10)}
-    states = [0]
-    while len(states) < rounds:
-        states.append(moves[states[-1]])
-    eps, start = np.array([0.03, 0.11, 0.4]), np.array([1, 5, 20])
-    played = count_events(
-        jax.random.key(0), TwoState(*map(jnp.float32, arm)), jnp.asarray(eps), jnp.asarray(start),
-        jnp.array([1, 7, rounds], jnp.int32), runs=2,
-    )  # fmt: skip
-    assert played.shape == (3, 2, 4, 3)
-    np.testing.assert_array_equal(played[-1, 0], events_by_hand(states, p01, p10, eps, start))
-    np.testing.assert_array_equal(played[1, 1], events_by_hand(states[:7], p01, p10, eps, start))
-
-
-def test_bounds_of_the_propositions_beside_what_was_counted():
-    counted = {name: np.full((1, 50, 4, 3), 1e9) for name in CHAINS}
-    rows = concentration.table(counted, 1000)
-    judged = {(row["chain"], row["event"]): row["it"] for row in rows}
-    assert len(rows) == 5 * 12 + 2 * 10 and judged["i.i.d., even", "test"] == "does not hold"
-    eps, most, part = bound(TwoState(0.1, 0.1), "estimate of p01", 1)
-    z = np.exp(-2 * (0.1 * 0.2) ** 2)
-    terms = np.arange(200_000.0)
-    assert (eps, part) == (0.1, pytest.approx(100))
-    assert most - part == pytest.approx(np.sum((terms + 2) ** 3 * z**terms), rel=1e-9)

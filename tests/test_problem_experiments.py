@@ -5,13 +5,10 @@ import math
 import jax
 import numpy as np
 import pytest
-from test_indices import value_of_joint_play
 
 import jaxbandit
 from experiments import adversary, changing, decision_processes, hidden, known_chains, restless
-from experiments.comparisons import weak_regret
 from experiments.comparisons.growth import slope
-from experiments.published.scenarios import environment
 from jaxbandit import KLUCB, PSRL, KnownProcess, Result, Uniform, metrics
 from jaxbandit.command_line.experiment import check_cases
 from jaxbandit.command_line.options import Simulation
@@ -77,7 +74,7 @@ def result_of(**collected):
         ones = np.asarray(rewards)
         counts = np.stack([times - ones, ones], -1)  # [run, time, state]
         visits[label] = np.stack([counts, 0 * counts], -2)[None, None].astype(np.int32)
-    visits[weak_regret.BEST] = visits.pop("best")
+    visits[restless.BEST] = visits.pop("best")
     means, reward = np.array([[0.5, 0.4]]), np.array([[[0.0, 1.0], [0.0, 1.0]]])
     sizes = {"horizon": 1000, "rounds": 1000, "plays": 1}
     return Result(("s",), times, visits, means, reward, **sizes, fingerprint={}, carry={}, problem="restless")
@@ -86,21 +83,21 @@ def result_of(**collected):
 def test_weak_regret_is_what_the_best_arm_collects_more():
     a, b = [[5, 55, 500], [5, 50, 400]], [[4, 50, 503], [4, 52, 490]]
     result = result_of(best=[[7, 50, 505], [4, 60, 495]], a=a, b=b)
-    regret = weak_regret.weak_regret(result)
+    regret = restless.weak_regret(result)
     assert list(regret) == ["a", "b"]
     np.testing.assert_allclose(regret["a"], [[2, -5, 5], [-1, 10, 95]], atol=1e-9)
     np.testing.assert_allclose(regret["b"], [[3, 0, 2], [0, 8, 5]], atol=1e-9)
-    a, b = weak_regret.final_rows(result)
+    a, b = restless.final_rows(result)
     assert (a["weak regret"], a["worst 5%"], b["median"]) == pytest.approx((50, 95, 3.5))
-    first, second, third = weak_regret.best_rows(result, ["a", "b", "c"])
+    first, second, third = restless.best_rows(result, ["a", "b", "c"])
     assert [row["least"] for row in (first, second, third)] == ["a", "a", "b"]
     assert third["weak regret"].startswith("3.5 ±") and third["difference"].startswith("-46.5 ±")
     assert third["rounds"] == "1,000" and third["beyond chance"] == "no"
-    of_a, of_b = weak_regret.overtaking_rows(result, ["b"])
+    of_a, of_b = restless.overtaking_rows(result, ["b"])
     assert of_a["b has less from round"] == "1,000" and of_b["b has less from round"] == ""
     steady = [[5, 50, 500 + k % 2] for k in range(8)]
     clear = result_of(best=steady, a=[[5, 50, 450 + k] for k in range(8)], b=[[4, 40, 400 + k] for k in range(8)])
-    assert weak_regret.best_rows(clear, ["a", "b"])[-1]["beyond chance"] == "yes"
+    assert restless.best_rows(clear, ["a", "b"])[-1]["beyond chance"] == "yes"
 
 
 def test_the_best_arm_has_no_weak_regret_on_average():
@@ -109,7 +106,7 @@ def test_the_best_arm_has_no_weak_regret_on_average():
     result = jaxbandit.simulate(arms, {"best": jaxbandit.Oracle(arms.means())}, runs=400, horizon=300, times=[300])
     final = metrics.realised_regret(result, "best")[0, 0, :, -1]
     assert abs(final.mean()) < 5 * final.std(ddof=1) / np.sqrt(400)
-    assert list(restless.policies(arms)) == [weak_regret.BEST, *restless.LEARNERS, *restless.KNOWING]
+    assert list(restless.policies(arms)) == [restless.BEST, *restless.LEARNERS, *restless.KNOWING]
 
 
 def test_how_far_symbols_depend_on_each_other():
@@ -210,22 +207,3 @@ def test_the_best_arm_alone():
         result.append(sum_of_rewards)
     missed = 1 - max(result) / known_chains.optimum(problem)
     assert 0.2 < known_chains.missed_alone(problem) == pytest.approx(missed, abs=1e-12)
-
-
-@pytest.mark.slow
-def test_what_is_missed_where_arms_return():
-    """From what is collected in the second half of the rounds, beside the optimum by value iteration."""
-    name = "scenario 2, state 0, 0.9, again"
-    case = known_chains.cases(known_chains.Settings(runs=10))[name]
-    keep = {label: case["policies"][label] for label in (known_chains.KNOWN, "KL-UCB-SM")}
-    result = jaxbandit.simulate(**case | {"policies": keep}, progress=False)
-    assert result.times.tolist() == [300, 1500, 3000] and result.scenarios == ("scenario 2",)
-    arms = environment("scenario 2")
-    still = np.broadcast_to(np.eye(2), arms.transition.shape)
-    value = value_of_joint_play(arms.transition, still, arms.reward, 0.9)[(0,) * 5]
-    assert known_chains.optimum(known_chains.returning()[name]) == pytest.approx(value, abs=1e-6)
-    best = value * 0.1 * 1500
-    known, other = (np.einsum("rtks,ks->rt", result.visits[label][0, 0], result.reward[0]) for label in keep)
-    lost = 1 - (other[:, 2] - other[:, 1] - known[:, 2] + known[:, 1] + best) / best
-    first, last = known_chains.rows_of({name: result}, name)
-    assert last["KL-UCB-SM"].startswith(f"{lost.mean():.2%}") and first["rounds"] == "first tenth"

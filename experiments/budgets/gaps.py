@@ -6,11 +6,9 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from experiments.budgets import problems
 from experiments.budgets.problems import Limit, limit_of
-from experiments.comparisons.curves import Curves, curves
 from jaxbandit import Result, metrics
 from jaxbandit.reports.tables import Row, in_short
 
@@ -145,32 +143,3 @@ def learned_rows(played: Played) -> list[Row]:
             row["of the bound"] = f"{each[:, -1].mean() / most:.2%}"
             table.append(row | {"regret": in_short(metrics.regret(result, label)[0, 0, :, -1], ",.0f")})
     return table
-
-
-def over_arms(played: Played, unseen: Played, steered: Played) -> Figure:
-    """The gap against the number of arms, a panel for each problem, on two logarithmic axes.
-
-    Of those who see only the arms that they play (`unseen`), Whittle's rule stands beside those who see all.
-    """
-    lines: dict[str, Curves] = {}
-    for name in dict.fromkeys(name for name, _ in played):
-        numbers = [number for each, number in played if each == name]
-        parts = dict.fromkeys(problems.KNOWING, played)
-        parts |= {problems.LAST_SEEN: unseen} if name in problems.UNSEEN else {}
-        parts |= dict.fromkeys(steered[name, numbers[0]].labels if steered else (), steered)
-        lines[name] = {
-            label: (numbers, [late(part[name, n], label, name, n) for n in numbers]) for label, part in parts.items()
-        }
-    return curves(lines, 4, "gap to the bound, per arm and round", xscale="log", yscale="log", xlabel="arms K")
-
-
-def over_rounds(played: Played) -> Figure:
-    """The gap of those that learn in each stretch of rounds, a panel for each problem."""
-    lines = {
-        f"{name}, {number} arms": {
-            label: (np.sqrt(result.times[1:] * result.times[:-1]), gaps(result, label, name, number).T)
-            for label in result.labels
-        }
-        for (name, number), result in played.items()
-    }
-    return curves(lines, 4, "gap to the bound, per arm and round", xscale="log", yscale="log", xlabel="round t")

@@ -1,4 +1,4 @@
-"""What several experiments compare: how regret grows, who loses how much where, and regret against the best single arm.
+"""What several experiments compare, how regret grows and who loses how much where, and the lemmas on it in numbers.
 
 Everybody may take from it, and it takes nothing from the other rooms.
 """

@@ -1,4 +1,4 @@
-"""Studies of policies on arms: cases, final regret, a table of colours with the worst of each policy, and a summary."""
+"""Studies of policies on arms: cases, final regret, and a table of colours with the worst of each policy."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm
 from matplotlib.figure import Figure
 
-from jaxbandit import Environment, Policy, Result
+import jaxbandit
+from jaxbandit import Environment, Policy, Result, atlas
 from jaxbandit.command_line.experiment import begin_and_play, finish
-from jaxbandit.reports.page import Report
+from jaxbandit.judging.judged_spaces import refused
 from jaxbandit.reports.pictures import Pictures, panels
-from jaxbandit.reports.tables import Row, Tables, final_table, write
+from jaxbandit.reports.tables import Row, Tables, final_table
 
 MOST = 100  # times the least regret, where colours end
 LONGEST = 11  # letters of a word above a column; names with longer ones stand at an angle
@@ -28,6 +29,13 @@ def middle_and_end(horizon: int) -> list[int]:
     return sorted({max(1, horizon // 2), horizon})
 
 
+def playing_two_states() -> dict[str, Policy]:
+    """Every policy that needs no argument and plays rested arms with two states, and IMED-MC with an exponent."""
+    arms, policies = atlas["scenario 1"].arms, {name: make() for name, make in jaxbandit.ALL.items()}
+    played = {name: policy for name, policy in policies.items() if not refused(name, policy, arms)}
+    return played | {"IMEDMC(exponent=0.5)": jaxbandit.IMEDMC(exponent=0.5)}
+
+
 @dataclasses.dataclass(frozen=True)
 class Study:
     """What one command plays and shows. The same command continues what was stopped, and runs may grow.
@@ -38,10 +46,8 @@ class Study:
       policies: those that play, of the name of the arms, the arms from their first start, and the horizon.
       tabulate: the tables, of the results and the settings.
       draw: the pictures, of the same.
-      parts: of the table of colours, by title, those about which the result is said in words.
       times: the rounds that are recorded, of the horizon.
       options: what else `simulate` is told, of the name of the arms.
-      report: the page, of the settings; with it `final_rows` are written, too.
     """
 
     name: str
@@ -49,10 +55,8 @@ class Study:
     policies: Callable[[str, Any, int], Mapping[str, Policy]]
     tabulate: Callable[[Results, Any], Tables]
     draw: Callable[[Results, Any], Pictures]
-    parts: Callable[[Matrix], Mapping[str, Matrix]] | None = None
     times: Callable[[int], list[int]] = middle_and_end
     options: Callable[[str], Mapping[str, Any]] = lambda name: {}
-    report: Callable[[Any], Report] | None = None
 
     def cases(self, settings: Any) -> dict[str, Any]:
         """A case for each name, with all its starts."""
@@ -67,14 +71,7 @@ class Study:
     def run(self, settings: Any) -> Results:
         """Play, print the tables and write the folder."""
         folder, results = begin_and_play(self.name, settings, self.cases(settings), grows=True)
-        words, report = "", None
-        if self.parts:
-            seen = Matrix.of(results)
-            words = who_is_nearest(seen, self.parts(seen))
-        if self.report:
-            report = self.report(settings)
-            write(final_rows(results), folder / "final.csv")
-        finish(folder, self.tabulate(results, settings), self.draw(results, settings), words, report=report)
+        finish(folder, self.tabulate(results, settings), self.draw(results, settings))
         return results
 
 
@@ -124,19 +121,6 @@ class Matrix(NamedTuple):
         at = int(np.nanargmax(self.ratio[policy]))
         return float(self.ratio[policy, at]), at
 
-    def pays(self, policy: int) -> str:
-        """What a policy pays at worst, in words."""
-        ratio, at = self.worst(policy)
-        played, of_all = int(np.sum(~np.isnan(self.mean[policy]))), len(self.environments)
-        where = f" in the {played} of {of_all} that it plays" if played < of_all else ""
-        risk = f"{self.place(at)}; {self.linear[policy, at]:.1%} of its runs linear"
-        return f"pays up to {ratio:,.1f} times the least mean regret{where} ({risk})"
-
-    @property
-    def best(self) -> int:
-        """The policy whose largest ratio is the least."""
-        return int(np.nanmax(self.ratio, 1).argmin())
-
     @property
     def ratio(self) -> np.ndarray:
         """Each mean over the least one in its environment, [P, E]."""
@@ -156,18 +140,6 @@ def worst_table(parts: Mapping[str, Matrix]) -> list[Row]:
             row[f"linear share {title}"] = f"{part.linear[number, risk]:.1%}{where}"
         rows.append(row)
     return rows
-
-
-def who_is_nearest(seen: Matrix, parts: Mapping[str, Matrix]) -> str:
-    """What follows from the numbers: who is nearest to the best in each part, and what it risks in the others."""
-    sentences = []
-    for title, part in parts.items():
-        best = part.best
-        words = [f"{title.capitalize()} {seen.policies[best]} is nearest to the best and {part.pays(best)}"]
-        words += [f"{name} it {other.pays(best)}" for name, other in parts.items() if name != title]
-        sentences.append("; ".join(words) + ".")
-    together = f"In all environments together {seen.policies[seen.best]} is nearest to the best and "
-    return "\n".join([*sentences, f"{together}{seen.pays(seen.best)}."])
 
 
 def draw_matrix(parts: dict[str, Matrix], groups: dict[str, int]) -> Figure:

@@ -47,8 +47,8 @@ SLIPS = [
     (
         "proposition 3",
         "The proof counts each number of visits to a state once, though it lasts for about 1/pi rounds: "
-        "1/eps² is exceeded many times over where a state is rare (experiments.concentration). Only the sum "
-        "over mixing times hides it.",
+        "1/eps² is exceeded many times over where a state is rare (experiments.concentration at commit af0caf41)."
+        " Only the sum over mixing times hides it.",
         "Shown as measured.",
     ),
     (
@@ -57,7 +57,7 @@ SLIPS = [
         " probability for one s by a sum over the same letter, then sums over t where the proposition sums over s; and"
         " it compares a sum of 1/f with an integral from 0, where f does not grow.",
         "Computed exactly for t = s, for t = n, and summed over rounds as theorem 1 needs it: all hold, by far"
-        " (experiments.concentration).",
+        " (experiments.concentration at commit af0caf41).",
     ),
     (
         "proposition 6",
