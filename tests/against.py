@@ -9,8 +9,6 @@ from scipy import stats
 import jaxbandit
 from jaxbandit import Feedback, run_keys
 
-# A policy of each kind of state and index, where all of them would take minutes.
-
 
 def check_law(counts, law, runs=20_000):
     """Counts [R, ...] of all runs against the probability of every outcome, chi-square at 1e-9."""
@@ -53,14 +51,8 @@ def check_same_arms(play, name, fields, environment, runs, rounds, initial_state
     key = jax.random.key(7)
     policy = getattr(jaxbandit, name)(**fields)
     with jax.enable_x64(True):
-        result = jaxbandit.simulate(
-            environment,
-            {name: policy},
-            key=key,
-            runs=runs,
-            horizon=rounds,
-            times=np.arange(1, rounds + 1),
-        )
+        asked = {"runs": runs, "horizon": rounds, "times": np.arange(1, rounds + 1)}
+        result = jaxbandit.simulate(environment, {name: policy}, key=key, **asked)
     plays = result.visits[name][0, 0].sum(-1)  # [R, T, K]
     chosen = np.diff(plays, axis=1, prepend=0).argmax(-1)
     for run in range(runs):
@@ -83,10 +75,5 @@ def _told(policy, table, arms, rewards, states):
 def told(policy, table, arms, rewards, states=None):
     """The state of a policy that was told of these plays, one a round from the first on; states are 0 if not given."""
     arms = np.asarray(arms, np.int32)
-    return _told(
-        policy,
-        table,
-        arms,
-        np.asarray(rewards, np.float32),
-        0 * arms if states is None else np.asarray(states, np.int32),
-    )
+    states = 0 * arms if states is None else np.asarray(states, np.int32)
+    return _told(policy, table, arms, np.asarray(rewards, np.float32), states)

@@ -26,11 +26,8 @@ UNIT = (0.1, 0.83, 0.37)
 OUTSIDE = (3.0, -2.0, 0.43)
 
 VARIANTS = [
-    (
-        "KLUCBMC",
-        {"samples": "state", "exploration": 3.0, "unvisited": 0.5},
-        OUTSIDE,
-    ),  # log f(2) is 0, over 0 departures
+    # log f(2) is 0, over 0 departures
+    ("KLUCBMC", {"samples": "state", "exploration": 3.0, "unvisited": 0.5}, OUTSIDE),
     ("TVKLUCB", {}, UNIT),
     ("TVKLUCB", {"clock": "arm", "unvisited": 0.0, "exponent": 0.3, "scale": 1.2}, UNIT),
     ("TVKLUCB", {"test": "likelihood_ratio"}, UNIT),
