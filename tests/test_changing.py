@@ -10,14 +10,7 @@ from scipy.special import ndtri
 
 import jaxbandit
 from jaxbandit import Oracle, Uniform, metrics, plotting, simulate
-from jaxbandit.environments import (
-    changing_markov,
-    lower_bound_instance,
-    piecewise,
-    random_walk,
-    rewards_table,
-    sinusoid,
-)
+from jaxbandit.environments import changing_markov, piecewise, random_walk, rewards_table, sinusoid
 from jaxbandit.testing import check_environment
 
 STANDARD = piecewise([3000, 5000], [[0.5, 0.3, 0.4], [0.5, 0.3, 0.9], [0.5, 0.3, 0.4]], horizon=10_000)
@@ -58,7 +51,7 @@ def test_numbers_of_the_literature():
         result = arms.variation, means_of(arms, 1)[0, 0], *total_loss(arms, 10_000, 0)
         assert result == pytest.approx((variation, first, one, uniform, best), rel=1e-9)
     for horizon, budget, arms, batch, gap in ((10_000, 3, 2, 282, 0.02105379803), (100_000, 10, 5, 794, 0.01983877078)):
-        result = lower_bound_instance(horizon, budget, arms)
+        result = jaxbandit.environments.lower_bound_instance(horizon, budget, arms)
         assert (result.batch, float(result.gap)) == (batch, pytest.approx(gap, rel=1e-9))
         assert result.variation <= budget
     early = sinusoid(9000, 3, until=1 / 3)
@@ -99,7 +92,7 @@ def test_dynamic_regret_is_the_sum_over_the_arms_played(kind, plays):
 
 def test_in_each_batch_of_the_lower_bound_one_arm_is_better():
     """The same arm in all rounds of a batch, each as likely: shares and means are within 5 standard errors."""
-    arms = lower_bound_instance(1000, 10, 4)
+    arms = jaxbandit.environments.lower_bound_instance(1000, 10, 4)
     times = [*arms.breaks - 1, 1000]
     result = simulate(arms, {"first": Oracle([1.0, 0.0, 0.0, 0.0])}, runs=200, horizon=1000, times=times)
     lost = np.diff(metrics.regret(result, "first")[0, 0], axis=1, prepend=0) / float(arms.gap)  # [run, batch]
@@ -139,7 +132,12 @@ def test_chains_move_by_the_matrices_of_the_round(restless):
 
 
 def test_an_environment_made_for_a_horizon_refuses_another():
-    for arms in (STANDARD, lower_bound_instance(50, 2), sinusoid(50, 2), rewards_table(np.eye(2))):
+    for arms in (
+        STANDARD,
+        jaxbandit.environments.lower_bound_instance(50, 2),
+        sinusoid(50, 2),
+        rewards_table(np.eye(2)),
+    ):
         words = r"were made for [0-9,]+ rounds, and 60 will be played; make them with horizon=60"
         with pytest.raises(ValueError, match=words):
             simulate(arms, {"U": Uniform()}, runs=2, horizon=60)
@@ -156,7 +154,7 @@ def test_bad_input():
         (lambda: piecewise([5], [[0.5, 1.4]] * 2), r"levels: a probability lies outside \[0, 1\]"),
         (lambda: sinusoid(100, 51), "budget: 51 cannot be spent by 2 arms in 100 rounds"),
         (lambda: sinusoid(100, 3, until=0.05), r"budget: 3 cannot be spent in 5 rounds by swings of 0.3; .* 1.5"),
-        (lambda: lower_bound_instance(100, 26, 4), "budget: 26 cannot be spent by 4 arms"),
+        (lambda: jaxbandit.environments.lower_bound_instance(100, 26, 4), "budget: 26 cannot be spent by 4 arms"),
         (lambda: rewards_table([[0.5, 2.0]]), r"rewards: a reward lies outside \[0, 1\]"),
         (lambda: rewards_table([[0.0, 0.25]]), r"rewards: 0.25 is neither 0 nor 1.*draw=True"),
         (lambda: changing_markov([5], [CHAINS[0]], (0, 1)), "transition: 1 of them; 1 breaks"),

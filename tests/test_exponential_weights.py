@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from against import told
-from scipy import stats
+from scipy import special, stats
 from scipy.optimize import brentq
 
 import jaxbandit
@@ -66,22 +66,24 @@ def test_tsallis_probabilities_of_many_arms(arms):
             np.testing.assert_allclose(probabilities(losses), normalised(losses, 1.0), rtol=3e-6)
 
 
-# Of every law here: `chances` are the probabilities of the plays, if their feedback was delayed, and t is the round.
+# Of every law of three arms here: `chances` are the probabilities of the plays, if their feedback was delayed, and t is
+# the round.
+
+
+def mixed(weights, gamma):
+    """The weights' shares, and gamma of them spread evenly."""
+    return (1 - gamma) * weights / weights.sum() + gamma / len(weights)
 
 
 def exp3_law(gamma, alpha=0.0):
     """Exp3 in float64 as figure 1 has it, from the list of (arm, reward) so far; with alpha Exp3.S of section 8."""
 
-    def law(past, chances=None, t=None, arms=3):
-        weights = [1.0] * arms
+    def law(past, chances=None, t=None):
+        weights = np.ones(3)
         for number, (arm, paid) in enumerate(past):
-            whole = sum(weights)
-            p = ((1 - gamma) * weights[arm] / whole + gamma / arms) if chances is None else chances[number]
-            weights = [
-                w * math.exp(gamma * (k == arm) * paid / p / arms) + math.e * alpha / arms * whole
-                for k, w in enumerate(weights)
-            ]
-        return [(1 - gamma) * w / sum(weights) + gamma / arms for w in weights]
+            p = mixed(weights, gamma)[arm] if chances is None else chances[number]
+            weights = weights * np.exp(gamma / 3 * paid / p * np.eye(3)[arm]) + math.e * alpha / 3 * weights.sum()
+        return mixed(weights, gamma)
 
     return law
 
@@ -89,15 +91,14 @@ def exp3_law(gamma, alpha=0.0):
 def exp3p_law(gamma, alpha, horizon):
     """Exp3.P in float64 as figure 3 has it: every arm's estimate is raised, and weights do not begin at 1."""
 
-    def law(past, chances=None, t=None, arms=3):
-        weights = [math.exp(alpha * gamma / 3 * math.sqrt(horizon / arms))] * arms
+    def law(past, chances=None, t=None):
+        weights = np.full(3, math.exp(alpha * gamma / 3 * math.sqrt(horizon / 3)))
         for number, (arm, paid) in enumerate(past):
-            p = [(1 - gamma) * w / sum(weights) + gamma / arms for w in weights]
+            p = mixed(weights, gamma)
             p[arm] = p[arm] if chances is None else chances[number]
-            for k in range(arms):
-                estimate = paid / p[k] if k == arm else 0.0
-                weights[k] *= math.exp(gamma / (3 * arms) * (estimate + alpha / (p[k] * math.sqrt(arms * horizon))))
-        return [(1 - gamma) * w / sum(weights) + gamma / arms for w in weights]
+            estimates = np.eye(3)[arm] * paid / p
+            weights = weights * np.exp(gamma / 9 * (estimates + alpha / (p * math.sqrt(3 * horizon))))
+        return mixed(weights, gamma)
 
     return law
 
@@ -105,19 +106,16 @@ def exp3p_law(gamma, alpha, horizon):
 def exp3ix_law(horizon=None):
     """Exp3-IX in float64, with sums of estimated losses."""
 
-    def eta(t, arms):
-        return math.sqrt((math.log(arms) / t if horizon is None else 2 * math.log(arms) / horizon) / arms)
+    def eta(t):
+        return math.sqrt((math.log(3) / t if horizon is None else 2 * math.log(3) / horizon) / 3)
 
-    def probabilities(losses, t):
-        weights = [math.exp(-eta(t, len(losses)) * loss) for loss in losses]
-        return [w / sum(weights) for w in weights]
-
-    def law(past, chances=None, t=None, arms=3):
-        losses = [0.0] * arms
+    def law(past, chances=None, t=None):
+        losses = np.zeros(3)
         for number, (arm, paid) in enumerate(past):
-            p = probabilities(losses, number + 1)[arm] if chances is None else chances[number]
-            losses[arm] += (1 - paid) / (p + eta(number + 1, arms) / 2)
-        return probabilities(losses, t or len(past) + 1)
+            rate = eta(number + 1)
+            p = special.softmax(-rate * losses)[arm] if chances is None else chances[number]
+            losses[arm] += (1 - paid) / (p + rate / 2)
+        return special.softmax(-eta(t or len(past) + 1) * losses)
 
     return law
 
@@ -125,17 +123,12 @@ def exp3ix_law(horizon=None):
 def exp4_law(gamma, advice):
     """Exp4 in float64 as section 7 has it; advice [n, E, K] by rounds."""
 
-    def law(past, chances=None, t=None, arms=3):
-        weights = [1.0] * len(advice[0])
-
-        def probabilities(t):
-            mixture = [sum(w * row[k] for w, row in zip(weights, advice[t - 1])) / sum(weights) for k in range(arms)]
-            return [(1 - gamma) * share + gamma / arms for share in mixture]
-
+    def law(past, chances=None, t=None):
+        weights = np.ones(len(advice[0]))
         for number, (arm, paid) in enumerate(past):
-            p = probabilities(number + 1)[arm] if chances is None else chances[number]
-            weights = [w * math.exp(gamma * row[arm] * paid / p / arms) for w, row in zip(weights, advice[number])]
-        return probabilities(t or len(past) + 1)
+            p = mixed(weights @ advice[number], gamma)[arm] if chances is None else chances[number]
+            weights = weights * np.exp(gamma / 3 * advice[number][:, arm] * paid / p)
+        return mixed(weights @ advice[(t or len(past) + 1) - 1], gamma)
 
     return law
 
@@ -143,16 +136,15 @@ def exp4_law(gamma, advice):
 def tsallis_law(reduced):
     """Tsallis-INF in float64 with either estimate."""
 
-    def law(past, chances=None, t=None, arms=3):
-        losses = [0.0] * arms
+    def law(past, chances=None, t=None):
+        losses, rate = np.zeros(3), 4 if reduced else 2
         for number, (arm, paid) in enumerate(past):
-            eta = (4 if reduced else 2) / math.sqrt(number + 1)
+            eta = rate / math.sqrt(number + 1)
             w = normalised(losses, eta)  # by what is known when the feedback arrives
-            for k in range(arms):
-                baseline = 0.5 if reduced and w[k] >= eta**2 else 0.0
-                played = w[k] if chances is None else chances[number]
-                losses[k] += baseline + ((1 - paid - baseline) / played if k == arm else 0)
-        return normalised(losses, (4 if reduced else 2) / math.sqrt(t or len(past) + 1)).tolist()
+            baseline = np.where(reduced & (w >= eta**2), 0.5, 0)
+            losses += baseline
+            losses[arm] += (1 - paid - baseline[arm]) / (w[arm] if chances is None else chances[number])
+        return normalised(losses, rate / math.sqrt(t or len(past) + 1))
 
     return law
 

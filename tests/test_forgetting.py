@@ -242,16 +242,13 @@ def test_few_discounted_transitions_have_their_likelihood():
 
 def index_of_loop(policy, t, arms, rewards):
     """The scores of D-UCB or SW-UCB for round t, from all arms and rewards before it."""
-    if isinstance(policy, DiscountedUCB):
-        weight, factor = weights(Discounted(policy.discount), t - 1, t - 1), 2
-    else:
-        weight, factor = weights(Window(policy.window), t - 1, t - 1), 1
+    discounts = isinstance(policy, DiscountedUCB)
+    weight = weights(Discounted(policy.discount) if discounts else Window(policy.window), t - 1, t - 1)
     number = np.bincount(arms, weight, 3)
-    time = number.sum() if factor == 2 else min(t - 1, policy.window)
+    time = number.sum() if discounts else min(t - 1, policy.window)
     with np.errstate(divide="ignore", invalid="ignore"):
-        index = np.bincount(arms, weight * rewards, 3) / number
-        index += factor * np.sqrt(policy.xi * math.log(max(time, 1)) / number)
-    return np.where(number == 0, np.inf, index)
+        width = (2 if discounts else 1) * np.sqrt(policy.xi * math.log(max(time, 1)) / number)
+        return np.where(number == 0, np.inf, np.bincount(arms, weight * rewards, 3) / number + width)
 
 
 @pytest.mark.parametrize("policy", [DiscountedUCB(0.95), SlidingWindowUCB(30)], ids=["D-UCB", "SW-UCB"])

@@ -69,22 +69,6 @@ def test_markovian_compares_all_pairs_of_rows():
 
 
 @pytest.mark.slow
-def test_markovian_of_every_distance():
-    """By hand, (1/2, 1/4, 1/4), (1/4, 1/2, 1/4) twice: just below the distance and just above; unseen rows too."""
-    hellinger = (np.sqrt(0.5) - 0.5) ** 2
-    shannon = 0.5 * np.log(4 / 3) + 0.25 * np.log(2 / 3)
-    by_hand = {"total_variation": 0.25, "squared_hellinger": hellinger, "jensen_shannon": shannon, "kl": np.log(2) / 4}
-    seen, unseen = [[4, 2, 2], [2, 4, 2], [2, 4, 2]], [[0, 0, 0], [0, 4, 4], [0, 4, 4]]
-    for factor, verdict in ((0.999, True), (1.001, False)):
-        for name, distance in by_hand.items():
-            policy = TVKLUCB(distance=name, exponent=0.0, scale=factor * distance)
-            assert verdicts(policy, [seen] * 2, 100) == [verdict] * 2, (name, factor)
-        policy = TVKLUCB(unvisited=0.5, exponent=0.0, scale=factor * 0.5)
-        assert verdicts(policy, [unseen] * 2, 100) == [verdict] * 2
-    assert verdicts(TVKLUCB(scale=1e-3), [unseen] * 2, 100) == [False] * 2
-
-
-@pytest.mark.slow
 def test_five_states_in_every_round():
     """Rewards differ from arm to arm, one arm is i.i.d., another has a state never moved to."""
     rng, fields = np.random.default_rng(5), {"clock": "arm", "distance": "kl", "scale": 1.5}

@@ -14,20 +14,7 @@ from against import check_law, check_same_arms, reference_draws, told
 from scipy import stats
 
 import jaxbandit
-from jaxbandit import (
-    UCB2,
-    UCBV,
-    Boltzmann,
-    EpsilonGreedy,
-    ExploreThenCommit,
-    GradientBandit,
-    UCB1Normal,
-    UCB1Tuned,
-    bernoulli,
-    run_keys,
-    simulate,
-    two_state,
-)
+from jaxbandit import UCB2, UCBV, Boltzmann, EpsilonGreedy, GradientBandit, UCB1Tuned, run_keys, simulate, two_state
 from jaxbandit.policies.means import gradient
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
@@ -77,7 +64,7 @@ def test_ucb2_plays_the_epochs_of_the_paper(alpha):
 
 def test_plays_under_way_begin_no_epoch():
     """With delayed feedback the first arm, which is played at first, is left for the better one in all runs."""
-    arms = bernoulli([0.2, 0.8])
+    arms = jaxbandit.bernoulli([0.2, 0.8])
     result = simulate(arms, {"p": UCB2(alpha=0.5)}, runs=20, horizon=1000, delay=20, times=[1000])
     assert result.visits["p"][0, 0, :, -1, 1].sum(-1).min() > 700
 
@@ -105,7 +92,7 @@ def test_epochs_in_single_precision(alpha):
 def test_ucb1_normal_keeps_the_digits_of_a_variance():
     """Rewards around 1,000 with deviation 1, whose squares lose it in single precision: 3,000 plays in float64."""
     rewards = np.random.default_rng(0).normal(1000, 1, 3000).astype(np.float32)
-    state = told(UCB1Normal(), NO_TABLE, np.zeros(3000), rewards)
+    state = told(jaxbandit.UCB1Normal(), NO_TABLE, np.zeros(3000), rewards)
     assert float(state.squared_differences()[0]) == pytest.approx(3000 * rewards.astype(float).var(), rel=1e-4)
 
 
@@ -136,7 +123,7 @@ def test_explore_then_commit_plays_as_the_loop(m):
 def test_explore_then_commit_keeps_its_arms(more):
     """With two plays a round, and with late feedback: at least m plays of each, and at last the same arms."""
     plays = more.get("plays", 1)
-    result = simulate(ARMS, {"p": ExploreThenCommit(5)}, runs=20, horizon=90, times=[30, 90], **more)
+    result = simulate(ARMS, {"p": jaxbandit.ExploreThenCommit(5)}, runs=20, horizon=90, times=[30, 90], **more)
     counts = result.visits["p"][0, 0].sum(-1)
     assert counts[:, 0].min() >= 5 and counts[:, 0].sum(-1).tolist() == [30 * plays] * 20
     later = np.sort(counts[:, 1] - counts[:, 0], axis=-1)
