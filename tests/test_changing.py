@@ -132,13 +132,9 @@ def test_chains_move_by_the_matrices_of_the_round(restless):
 
 
 def test_an_environment_made_for_a_horizon_refuses_another():
-    for arms in (
-        STANDARD,
-        jaxbandit.environments.lower_bound_instance(50, 2),
-        sinusoid(50, 2),
-        rewards_table(np.eye(2)),
-    ):
-        words = r"were made for [0-9,]+ rounds, and 60 will be played; make them with horizon=60"
+    batches = jaxbandit.environments.lower_bound_instance(50, 2)
+    words = r"were made for [0-9,]+ rounds, and 60 will be played; make them with horizon=60"
+    for arms in (STANDARD, batches, sinusoid(50, 2), rewards_table(np.eye(2))):
         with pytest.raises(ValueError, match=words):
             simulate(arms, {"U": Uniform()}, runs=2, horizon=60)
     with pytest.raises(ValueError, match="one play a round"):

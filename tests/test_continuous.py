@@ -292,27 +292,26 @@ def test_regret_of_what_was_collected():
 @pytest.mark.slow
 def test_shuffled_arms_keep_their_numbers():
     environment = gaussian([0.0, 100.0, 200.0], 0.01)
-    asked = ASKED | {"shuffle": True, "plays": 2}
-    result = simulate(environment, {"ucb": UCB1(), "o": Oracle(environment.means())}, **asked)
-    for label in ("ucb", "o"):
+    policies = {"ucb": UCB1(), "o": Oracle(environment.means())}
+    result = simulate(environment, policies, **ASKED, shuffle=True, plays=2)
+    for label in policies:
         plays, sums = result.visits[label][..., 0], result.recorded["rewards"][label]
         np.testing.assert_allclose(sums, plays * environment.means(), atol=1.0)
     assert (result.visits["o"][0, 0, :, -1, :, 0] == [0, 50, 50]).all()
     assert result.to_xarray().rewards.dims[-1] == "arm"
 
 
-POSTERIORS = {  # the share of the posterior below these scores, after n plays that paid r together
-    families.Gaussian(4.0): lambda z, r, n: stats.norm(r / n, np.sqrt(4 / n)).cdf(z),
-    families.Poisson(): lambda z, r, n: stats.gamma(2 + r, scale=1 / (3 + n)).cdf(np.exp(z)),
-    families.Exponential(): lambda z, r, n: stats.invgamma(2 + n, scale=3 + r).cdf(np.exp(z)),
-    None: lambda z, r, n: stats.beta(2 + r, 3 + n - r).cdf(special.expit(z)),
-}
+POSTERIORS = [  # the share of the posterior below these scores, after n plays that paid r together
+    (Thompson(family=families.Gaussian(4.0)), lambda z, r, n: stats.norm(r / n, np.sqrt(4 / n)).cdf(z)),
+    (Thompson(2.0, 3.0, families.Poisson()), lambda z, r, n: stats.gamma(2 + r, scale=1 / (3 + n)).cdf(np.exp(z))),
+    (Thompson(2.0, 3.0, families.Exponential()), lambda z, r, n: stats.invgamma(2 + n, scale=3 + r).cdf(np.exp(z))),
+    (Thompson(2.0, 3.0), lambda z, r, n: stats.beta(2 + r, 3 + n - r).cdf(special.expit(z))),
+]
 
 
-@pytest.mark.parametrize(("family", "below"), POSTERIORS.items())
-def test_thompson_draws_from_the_posterior(family, below):
+@pytest.mark.parametrize(("policy", "below"), POSTERIORS, ids=["Gaussian", "Poisson", "Exponential", "Bernoulli"])
+def test_thompson_draws_from_the_posterior(policy, below):
     """Kolmogorov-Smirnov of 100,000 scores of each arm at 1e-9."""
-    policy = Thompson(family=family) if isinstance(family, families.Gaussian) else Thompson(2.0, 3.0, family)
     rewards, plays = np.array([3.0, 0.25, 7.0]), np.array([4, 1, 40])
     state = Sums(jnp.asarray(plays, jnp.int32), TwoFloats(jnp.asarray(rewards, jnp.float32), jnp.zeros(3)))
     keys = jax.random.split(jax.random.key(2), 100_000)

@@ -15,7 +15,6 @@ from jaxbandit import ALL, Feedback, bounds, markov, two_state
 from jaxbandit.bounds.nearest import nearest_row
 from jaxbandit.confidence import kl_ball_max
 from jaxbandit.policies.chains.imed_mc import cycles
-from jaxbandit.policies.parts.exploration import level
 
 # IMED-MC of arms that pay a constant
 
@@ -44,16 +43,16 @@ class Indices:
     def __init__(self, name, reward, number, **fields):
         self.name, self.reward, self.number, self.fields = name, reward, number, fields
 
-    def mean_of(self, count, reward):
+    def mean(self, count, reward):
         """The mean by which the policy tells arms apart."""
         if self.name == "IMED":
             return reference.sample_mean(count, reward)
-        return stationary_mean(count, reward, reference.least_gap(count, reference.DEFAULTS[self.name] | self.fields))
+        return stationary_mean(count, reward, reference.least_gap(count, self.fields))
 
     def choose(self, counts, states, t):
         fresh = [k for k in range(len(counts)) if reference.plays(counts[k]) == 0]
         old = [k for k in range(len(counts)) if k not in fresh]
-        lead = sorted(old, key=lambda k: (-self.mean_of(counts[k], self.reward[k]), k))[: self.number - 1]
+        lead = sorted(old, key=lambda k: (-self.mean(counts[k], self.reward[k]), k))[: self.number - 1]
         rest = [k for k in old if k not in lead]
         chosen = [*fresh, *sorted(lead)]
         if rest:
@@ -61,9 +60,6 @@ class Indices:
             rewards = [self.reward[k] for k in rest]
             chosen.append(rest[reference.choose(self.name, *of_rest, t, rewards, self.fields)])
         return chosen[: self.number]
-
-    def see(self, counts, chosen):
-        pass
 
 
 class Lists:
@@ -127,10 +123,11 @@ def test_the_arms_of_a_loop_in_every_round(kind, name, fields, arms, number, rou
                 after = int(draws(k, reference.plays(counts[k]) + 1, states[k]))
                 counts[k][states[k]][after] += 1
                 states[k] = after
-            loop.see(counts, chosen)
+            if kind is Lists:
+                loop.see(counts, chosen)
 
 
-# Empirical KL-UCB, and the round robin of Lai and Robbins
+# Empirical KL-UCB
 
 VALUES = (0.0, 0.25, 0.5, 1.0)
 # Three arms whose laws have close means; rewards without symmetry, so that no two arms tie
@@ -139,14 +136,13 @@ LOW, OUTSIDE = (markov(np.repeat(LAWS[:, None], 3, axis=1), row) for row in ((0.
 IN_LOOPS = [
     ("EmpiricalKLUCB", {"top": True}, LOW),
     ("EmpiricalKLUCB", {"exploration": None}, OUTSIDE),
-    ("RoundRobinKLUCB", {"exploration": 0.0, "delta": 0.25}, two_state([0.5, 0.3], [0.4, 0.6], (0.1, 0.83))),
 ]
 
 
 @pytest.mark.parametrize(("name", "fields", "arms"), IN_LOOPS)
 @pytest.mark.slow
 def test_the_arms_of_the_reference_in_every_round(name, fields, arms):
-    """In float64: roots of the divergence by its multiplier, where the chain's rows do not matter; the rule of 1985."""
+    """In float64: roots of the divergence by its multiplier, where the chain's rows do not matter."""
     check_same_arms(reference.play, name, fields, arms, runs=3, rounds=200)
 
 
@@ -170,15 +166,6 @@ def test_information_of_laws_on_four_values():
 
 
 # Double precision
-
-
-def test_the_arms_clock_counts_in_float64_under_x64():
-    """t / T of large integers against Python's floats; float32 would be off by 1e-8."""
-    plays = (3, 1_000_003, 2**24 + 1)
-    with jax.enable_x64(True):
-        result = level(jnp.int32(2**31 - 1), 3.0, "arm", jnp.array(plays, jnp.int32))
-    logs = [math.log((2**31 - 1) / T) for T in plays]
-    np.testing.assert_allclose(result, [each + 3 * math.log(each) for each in logs], rtol=1e-14)
 
 
 OF_ALL = [{}, {"clock": "arm"}, {"horizon": 300.0}, {"solver": "bisection"}]  # each for the policies that have it

@@ -8,9 +8,10 @@ import jax.numpy as jnp
 import mpmath as mp
 import numpy as np
 import pytest
+from against import told
 from scipy import special, stats
 
-from jaxbandit import ALL, Feedback, Task, Thompson, ThompsonMC, bernoulli, markov, restless, two_state
+from jaxbandit import ALL, Task, Thompson, ThompsonMC, bernoulli, markov, restless, two_state
 from jaxbandit.fast import cosine_and_sine
 from jaxbandit.policies import PosteriorWhittle
 from jaxbandit.policies.parts.posteriors import excess, log_gamma, normals, uniform
@@ -127,20 +128,15 @@ PRIORS = {
 @pytest.mark.parametrize("make", PRIORS.values(), ids=PRIORS)
 def test_a_prior_for_each_arm_is_that_of_a_policy_with_one_prior(make):
     """Arm k with the k-th prior has the score of arm k where all arms have this prior, bit for bit, also reordered."""
-    table, key, order = jnp.array([[0.0, 1.0]] * 3), jax.random.key(3), np.array([2, 0, 1])
-    plays = [Feedback.of(arm, state=arm % 2, before=0, t=arm + 1, table=table) for arm in (0, 1, 2)]
 
-    @jax.jit
     def scores(policy):
-        state = policy.init(table)
-        for feedback in plays:
-            state = policy.update(state, feedback)
-        return policy.scores(key, state, jnp.int32(4))[0]
+        state = told(policy, jnp.array([[0.0, 1.0]] * 3), [0, 1, 2], [0, 1, 0], states=[0, 1, 0])
+        return DRAW(policy, jax.random.key(3), state)
 
     several = scores(make(jnp.array(VALUES)))
     for k, value in enumerate(VALUES):
         np.testing.assert_array_equal(several[k], scores(make(value))[k])
-    reordered = scores(in_order(make(np.array(VALUES)), order))
+    reordered = scores(in_order(make(np.array(VALUES)), np.array([2, 0, 1])))
     np.testing.assert_array_equal(reordered, scores(make(jnp.array([0.5, 3.0, 1.0]))))
 
 
