@@ -14,15 +14,13 @@ def check_law(counts, law, runs=20_000):
     """Counts [R, ...] of all runs against the probability of every outcome, chi-square at 1e-9."""
     counts = counts.reshape(runs, -1)
     keys, seen = np.unique(counts, axis=0, return_counts=True)
-    observed = {tuple(int(x) for x in key): int(n) for key, n in zip(keys, seen, strict=True)}
+    observed = dict(zip(map(tuple, keys.tolist()), seen.tolist(), strict=True))
     assert set(observed) <= set(law)
-    expected = np.array([law[key] * runs for key in law])
-    result = np.array([observed.get(key, 0) for key in law], float)
-    common = expected >= 10
-    rest = expected[~common].sum()
-    pairs = list(zip(result[common], expected[common], strict=True)) + [(result[~common].sum(), rest)] * int(rest > 0)
-    statistic = sum((o - e) ** 2 / e for o, e in pairs)
-    assert stats.chi2.sf(statistic, len(pairs) - 1) > 1e-9
+    both = np.array([[observed.get(key, 0), chance * runs] for key, chance in law.items()])
+    rare = both[:, 1] < 10  # outcomes that are counted together
+    both = np.vstack([both[~rare], both[rare].sum(0)] if rare.any() else [both])
+    statistic = ((both[:, 0] - both[:, 1]) ** 2 / both[:, 1]).sum()
+    assert stats.chi2.sf(statistic, len(both) - 1) > 1e-9
 
 
 def reference_draws(environment, key, run):

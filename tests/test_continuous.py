@@ -240,14 +240,12 @@ def test_round_by_round_in_float64(name, kind):
     draws = first_draws(environment, jaxbandit.run_keys(ASKED["key"], np.arange(runs)).environment, rounds)
     for run in range(runs):
         counts = [0, 0, 0]
-        for t in range(1, rounds + 1):
-            means = [math.fsum(draws[run, k, :n]) / n if n else 0.0 for k, n in enumerate(counts)]
-            best, divergence = max(means), DIVERGENCES[name]
-            scores = [index(kind, divergence, m, n, t, best) if n else math.inf for m, n in zip(means, counts)]
-            arm = played[run, t - 1]
+        for t, arm in enumerate(played[run], 1):
             if min(counts) == 0:
-                assert arm == scores.index(math.inf)
+                assert arm == t - 1
             else:
+                means = [math.fsum(draws[run, k, :n]) / n for k, n in enumerate(counts)]
+                scores = [index(kind, DIVERGENCES[name], m, n, t, max(means)) for m, n in zip(means, counts)]
                 assert scores[arm] >= max(scores) - 1e-5 * (1 + abs(scores[arm])), (run, t, scores)
             counts[arm] += 1
         paid = [math.fsum(draws[run, k, :n]) for k, n in enumerate(counts)]

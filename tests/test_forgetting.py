@@ -202,15 +202,18 @@ def test_scores_on_what_is_remembered(forgets, name, fields, monkeypatch):
                 np.testing.assert_allclose(result, expected, rtol=1e-6, err_msg=f"round {t + 1}")
 
 
+def with_counts(policy, counts):
+    """The state of a policy that remembers these counts of arms that pay 0 and 1."""
+    state = policy.init(jnp.array([[0.0, 1.0]] * len(counts)))
+    return state._replace(seen=state.seen._replace(kept=state.seen.kept._replace(counts=jnp.array(counts))))
+
+
 @pytest.mark.slow
 def test_the_test_for_chains_knows_the_rounds_remembered():
     """By hand: rows 0.25 apart; the threshold is 100^(-1/4) = 0.316 or 300^(-1/4) = 0.24, by the window."""
     for length, markovian in ((100, False), (300, True)):
         policy = TVKLUCB(memory=Window(length))
-        state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
-        counts = jnp.array([[[6, 2], [2, 2]], [[1, 1], [1, 1]]])
-        seen = state.seen._replace(kept=state.seen.kept._replace(counts=counts))
-        state = state._replace(seen=seen)
+        state = with_counts(policy, [[[6, 2], [2, 2]], [[1, 1], [1, 1]]])
         assert policy.markovian(state, jnp.int32(10**6)).tolist() == [markovian, False]
         assert policy.markovian(state, jnp.int32(17)).tolist() == [False, False]  # 0.5
 
@@ -283,10 +286,8 @@ def test_discounted_thompson_draws_from_discounted_counts():
 def test_leaders_are_played_before_an_index_below_zero():
     """With a play's tenth left, log T is -2.3: more than any leader's score would be if that were 1."""
     policy = jaxbandit.IMED(memory=Discounted(0.5))
-    state = policy.init(jnp.array([[0.0, 1.0]] * 3))
-    counts = jnp.array([[0.0, 4.0], [0.05, 0.05], [1.0, 1.0]])
-    seen = state.seen._replace(kept=state.seen.kept._replace(counts=counts))
-    scores = policy.scores(None, state._replace(seen=seen, leads=jnp.array([True, False, False])), jnp.int32(9))[0]
+    state = with_counts(policy, [[0.0, 4.0], [0.05, 0.05], [1.0, 1.0]])
+    scores = policy.scores(None, state._replace(leads=jnp.array([True, False, False])), jnp.int32(9))[0]
     assert scores.argmax() == 0 and jaxbandit.top_arms(scores, 2).tolist() == [0, 1]
 
 

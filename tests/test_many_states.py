@@ -54,25 +54,21 @@ def test_same_arm_as_the_reference_in_every_round(name, fields, arms, monkeypatc
         assert 50 <= sum(verdicts) <= len(verdicts) - 50, (sum(verdicts), len(verdicts))
 
 
-MARKOVIAN = jax.jit(lambda policy, state, t: policy.markovian(state, t))
-
-
-def verdicts(policy, arms, t):
-    """For each arm with these counts whether the policy takes it for a Markov chain before round t."""
-    state = policy.init(jnp.tile(jnp.array(UNIT), (len(arms), 1)))
-    state = state._replace(seen=state.seen._replace(counts=jnp.array(arms, jnp.int32)))
-    return MARKOVIAN(policy, state, t).tolist()
-
-
 def test_markovian_compares_all_pairs_of_rows():
     """By hand: two rows are 0.25 apart, the third is half-way or equal; a threshold that is met is not exceeded."""
     one, other, middle = [4, 2, 2], [2, 4, 2], [3, 3, 2]
     arms = [[one, other, middle], [one, middle, other], [middle, one, other], [one, one, other], [one, one, one]]
-    beyond = [True] * 4 + [False]
-    assert verdicts(TVKLUCB(), arms, 257) == [False] * 5  # 256^(-1/4) = 0.25 exactly: not above
-    assert verdicts(TVKLUCB(), arms, 262) == beyond
-    assert verdicts(TVKLUCB(clock="arm"), arms, 10_000) == [False] * 5  # 24^(-1/4) = 0.45
-    assert verdicts(TVKLUCB(clock="arm", exponent=0.5), arms, 2) == beyond  # 24^(-1/2) = 0.20
+    none, beyond = [False] * 5, [True] * 4 + [False]
+    markovian = jax.jit(lambda policy, state, t: policy.markovian(state, t))
+    for policy, t, verdicts in (
+        (TVKLUCB(), 257, none),  # 256^(-1/4) = 0.25 exactly: not above
+        (TVKLUCB(), 262, beyond),
+        (TVKLUCB(clock="arm"), 10_000, none),  # 24^(-1/4) = 0.45
+        (TVKLUCB(clock="arm", exponent=0.5), 2, beyond),  # 24^(-1/2) = 0.20
+    ):
+        state = policy.init(jnp.tile(jnp.array(UNIT), (5, 1)))
+        state = state._replace(seen=state.seen._replace(counts=jnp.array(arms, jnp.int32)))
+        assert markovian(policy, state, t).tolist() == verdicts
 
 
 @pytest.mark.parametrize("policy", [IMEDMC(), IMEDMC(exponent=0.5)])

@@ -10,7 +10,6 @@ from every_policy import ARMS, POLICIES, RIVER
 import jaxbandit
 from jaxbandit import ALL, TVKLUCB, Feedback, environments, play_round
 from jaxbandit.policies import Discounted, Window
-from jaxbandit.policies.parts import memory
 
 TABLE = np.array([[0.0, 1.0]] * 3)  # arms that are clicked or not
 NUMBERS = np.zeros((3, 0))  # arms that pay real numbers
@@ -58,10 +57,8 @@ def test_a_loop_by_hand_plays_as_the_simulator(name):
 @pytest.mark.parametrize("name", sorted({*ALL} - {*CHAINS}))
 def test_independent_rewards_need_no_state_before(name):
     """Clicks are told by what they pay, and the memory is that of feedback which says every state."""
-    policy, result = ALL[name](), []
-    for inputs in ({}, {"state": 1, "before": 0}):
-        result.append(policy.update(policy.init(TABLE), of(0, 1, 1, **inputs)))
-    chex.assert_trees_all_equal(*result)
+    policy, every = ALL[name](), {"state": 1, "before": 0}
+    chex.assert_trees_all_equal(*(policy.update(policy.init(TABLE), of(0, 1, 1, **given)) for given in ({}, every)))
 
 
 def refuses(message, update, state, feedback):
@@ -88,41 +85,19 @@ def test_policies_that_count_transitions_ask_where_the_arm_was(name):
     refuses("^before: .5. is not a list of integers from 0 to", policy.update, state, wrong)
 
 
-RESTLESS = environments.restless([[[0.8, 0.2], [0.3, 0.7]]] * 3, (0, 1))
-HIDDEN = environments.hidden([[[0.9, 0.1], [0.2, 0.8]]] * 3, [[0.2, 0.7]] * 3)
-CHANGING = environments.changing_markov([20], [ARMS.transition, ARMS.transition[:, ::-1, ::-1]], (0, 1))
-
-
-SHOWN = [(ARMS, Window(3)), (environments.restarting(ARMS, 0.8), None), (RESTLESS, Discounted(0.9))]
-SHOWN += [(HIDDEN, Window(3)), (CHANGING, None)]
-
-
-@pytest.mark.parametrize(("arms", "kept"), SHOWN)
-def test_what_the_environments_show_is_never_refused(arms, kept):
-    """Two plays a round for 25 rounds, two of three arms in turn, outside of `jit`."""
-    memory_now = memory.no_transitions(TABLE, kept)
-    now, step, chosen = arms.init(KEY), jax.jit(arms.step), np.random.default_rng(0)
-    for t in range(1, 26):
-        played = jnp.asarray(chosen.permutation(3)[:2], jnp.int32)
-        now, feedback = step(KEY, now, played, jnp.int32(t))
-        memory_now = memory_now.counted(feedback)
-
-
 @pytest.mark.parametrize("name", LEARNERS)
 def test_feedback_made_by_hand_is_looked_at(name):
     """An arm or a state that is not there would be counted elsewhere or nowhere, and NaN would stay for ever."""
     policy, good = LEARNERS[name], of(1, 1, 1, before=0)
     state = policy.init(TABLE)
-    for wrong, message in (
-        ({"arms": jnp.array([7])}, r"^arms: \[7\] is not a list of integers from 0 to 2"),
-        ({"rewards": jnp.array([jnp.nan])}, r"^rewards: \[nan\] is not a finite number for each play; do not update"),
-    ):
-        refuses(message, policy.update, state, good._replace(**wrong))
+    nothing, unknown = jnp.array([jnp.nan]), jnp.array([7])
+    refuses(r"^arms: \[7\] is not a list of integers from 0 to 2", policy.update, state, good._replace(arms=unknown))
+    refuses(r"^rewards: \[nan\] is not a finite number", policy.update, state, good._replace(rewards=nothing))
     # these look at rewards alone
     of_rewards = "GradientBandit RescorlaWagner Exp3 Exp3IX Exp3P Exp3S Exp4 Hedge RegretMatching Rexp3 TsallisINF"
     if name not in of_rewards.split():
         refuses(r"^states: \[2\] is not a list of", policy.update, state, good._replace(states=jnp.array([2])))
-    refuses("^chances: ", policy.update, state, good._replace(chances=jnp.array([jnp.nan])))
+    refuses("^chances: ", policy.update, state, good._replace(chances=nothing))
     twice = Feedback(*[jnp.array([1, 1])] * 3, jnp.ones(2), jnp.int32(1))
     refuses(r"^arms: \[1, 1\] names an arm twice", policy.update, state, twice)
 
