@@ -270,10 +270,8 @@ def test_small_steps_beside_a_large_mean_are_not_lost():
     arms, n = random_walk([1e4, 1e4], 1e-4), 200
 
     def walk(key):
-        state = jax.lax.fori_loop(
-            1, n + 1, lambda t, state: arms.step(key, state, jnp.array([0]), t)[0], arms.init(key)
-        )
-        return state.means
+        step = lambda t, state: arms.step(key, state, jnp.array([0]), t)[0]
+        return jax.lax.fori_loop(1, n + 1, step, arms.init(key)).means
 
     high, low = (np.asarray(part, float) for part in jax.jit(jax.vmap(walk))(jax.random.split(KEY, 200)))
     assert np.var(high - 1e4 + low) == pytest.approx(n * 1e-8, rel=5 * np.sqrt(2 / 399))

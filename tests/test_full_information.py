@@ -15,7 +15,6 @@ from jaxbandit.environments import full_information, rewards_table
 from jaxbandit.testing import check_environment
 
 NO_TABLE = jnp.zeros((3, 0))
-GOALS = ("external", "internal", "swap")
 TABLE = np.random.default_rng(5).integers(0, 2, (60, 3)).astype(float)
 RESTED = jaxbandit.two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
 ARMS = full_information(RESTED)
@@ -171,8 +170,8 @@ def test_regrets_of_pairs_by_a_loop():
         for run, t in itertools.product(range(5), (1, 7, n)):
             expected = pair_regrets(TABLE[:t], played[run, :t])
             np.testing.assert_array_equal(pairs[run, t - 1], expected)
-            for name, goal in zip(("external_regret", "internal_regret", "swap_regret"), GOALS):
-                value = getattr(metrics, name)(result, label)[0, 0, run, t - 1]
+            for goal in ("external", "internal", "swap"):
+                value = getattr(metrics, f"{goal}_regret")(result, label)[0, 0, run, t - 1]
                 np.testing.assert_allclose(value, of_pairs(expected, goal), atol=1e-5)
 
 

@@ -41,12 +41,10 @@ def test_a_loop_by_hand_plays_as_the_simulator(name):
     runs = jaxbandit.run_keys(KEY, np.arange(1))
     keys, carry = jax.tree.map(lambda leaf: leaf[..., 0], (runs, jaxbandit.initial_carry(ARMS, policy, runs)))
     simulated, update = jax.jit(play_round), jax.jit(policy.update)
-    choose = jax.jit(
-        lambda key, state, t: jaxbandit.top_arms(policy.scores(jax.random.fold_in(key, t), state, t)[0], 1)
-    )
+    scores = jax.jit(lambda key, state, t: policy.scores(jax.random.fold_in(key, t), state, t)[0])
     state, last = policy.init(TABLE), [0, 0, 0]
     for t in range(1, ROUNDS + 1):
-        arm = int(choose(keys.policy, state, jnp.int32(t))[0])
+        arm = int(jaxbandit.top_arms(scores(keys.policy, state, jnp.int32(t)), 1)[0])
         visits, carry = carry.visits, simulated(ARMS, policy, keys, carry, jnp.int32(t))
         (played,), (state_after,) = np.nonzero(np.asarray(carry.visits - visits))
         assert arm == played

@@ -78,9 +78,8 @@ def test_the_exponent_of_a_refusal():
 def test_words_at_both_ends():
     words = np.array([0, 1, 2**31 - 1, 2**31, 2**32 - 2, 2**32 - 1], np.uint32)
     first, second = (item.ravel() for item in np.meshgrid(words, words))
-    numbers, (x, y) = jax.jit(lambda *words: (uniform(words[0], jnp.float32), normals(*words, jnp.float32)))(
-        first, second
-    )
+    both = jax.jit(lambda *words: (uniform(words[0], jnp.float32), normals(*words, jnp.float32)))
+    numbers, (x, y) = both(first, second)
     assert float(numbers.min()) == 2**-32 and float(numbers.max()) == 1
     distance = np.sqrt(-2 * np.log(np.asarray(numbers, float)))
     np.testing.assert_allclose(np.hypot(x, y), distance, atol=2e-6)
