@@ -376,14 +376,12 @@ def test_refusals():
         (KLUCB(), "KLUCB plays rewards from 0 to 1; those of scenarios.*-inf to inf"),
         ([Thompson()], "Thompson plays rewards from 0 to 1"),
         (IMED(families.Poisson()), "IMED plays rewards from 0 to inf"),
-        (
-            Thompson(family=families.chain_family([[0.5, 0.5], [0.5, 0.5]])),
-            "family: Thompson has no prior for TwoState",
-        ),
         (jaxbandit.Gittins.of(jaxbandit.bernoulli([0.5, 0.4, 0.3]), 0.9), "Gittins needs rewards"),
     ):
         with pytest.raises(ValueError, match=rf"^policies\['p'\].*{message}"):
             simulate(arms, {"p": policy}, runs=2, horizon=5)
+    with pytest.raises(ValueError, match="^family: Thompson has no prior for TwoStateChains"):
+        Thompson(family=families.chain_family([[0.5, 0.5], [0.5, 0.5]])).validate(Task(jaxbandit.bernoulli([0.5, 0.4])))
     with pytest.raises(ValueError, match="^record: the name 'rewards'"):
         simulate(arms, {"p": UCB1()}, runs=2, horizon=5, record={"rewards": lambda arms, state, t: state.plays})
     with pytest.raises(ValueError, match="^scenarios"):
