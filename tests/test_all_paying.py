@@ -386,12 +386,12 @@ def test_errors_of_changing_laws():
         CHANGING.segment(3)
     with pytest.raises(ValueError, match=r"arms: .* does not tell its laws"):
         Whittle.of(CHANGING)
-    learner = PosteriorWhittle.of
+    with pytest.raises(ValueError, match=r"unknown_rewards: \(1, 0\); give the least and the largest"):
+        PosteriorWhittle.of(CHANGING, unknown_rewards=(1, 0))
     for policy, more, message in (
         (Uniform(), {"horizon": 60}, "horizon: the arms were made for 50 rounds"),
         (Uniform(), {"plays": 3}, "plays: 3 of 3 arms that all pay"),
-        (learner(CHANGING, unknown_rewards=(1, 0)), {}, r"unknown_rewards: \(1, 0\); give the least and the largest"),
-        (learner(CHANGING, memory=3), {}, "memory: 3 is not a memory"),
+        (PosteriorWhittle.of(CHANGING, memory=3), {}, "memory: 3 is not a memory"),
     ):
         with pytest.raises(ValueError, match=message):
             simulate(CHANGING, {"p": policy}, **{"runs": 2, "horizon": 50} | more)

@@ -26,11 +26,11 @@ UNIT = (0.1, 0.83, 0.37)
 OUTSIDE = (3.0, -2.0, 0.43)
 
 STARTS = [2, 0, 1]
-LOW, OUT = (markov(ROWS, reward, STARTS) for reward in (UNIT, OUTSIDE))
+LOW, OUT = (markov(ROWS, reward, initial_state=STARTS) for reward in (UNIT, OUTSIDE))
 # Rewards differ from arm to arm, one arm is i.i.d., another has a state never moved to.
 FIVE, PAID = np.random.default_rng(5).dirichlet(np.ones(5), (3, 5)), np.random.default_rng(6).uniform(-1, 2, (3, 5))
 FIVE[1], FIVE[2, :, 2] = FIVE[1, :1], 0
-FIVE = markov(FIVE / FIVE.sum(-1, keepdims=True), PAID.round(3), STARTS)
+FIVE = markov(FIVE / FIVE.sum(-1, keepdims=True), PAID.round(3), initial_state=STARTS)
 
 VARIANTS = [
     # log f(2) is 0, over 0 departures
