@@ -45,12 +45,12 @@ VARIANTS = [
 @pytest.mark.parametrize(("name", "fields", "arms"), VARIANTS)
 @pytest.mark.slow
 def test_same_arm_as_the_reference_in_every_round(name, fields, arms, monkeypatch):
-    """900 rounds in float64; of TV-KL-UCB each verdict on an arm is met at least 50 times, by the reference's count."""
+    """900 rounds in float64; TV-KL-UCB meets each verdict on arms of three states 50 times, by the reference's count."""
     verdicts = []
     judge = reference.is_markovian
     monkeypatch.setattr(reference, "is_markovian", lambda *case: verdicts.append(judge(*case)) or verdicts[-1])
     check_same_arms(reference.play, name, fields, arms, 3, 300, STARTS)
-    if name == "TVKLUCB":
+    if name == "TVKLUCB" and arms is LOW:
         assert 50 <= sum(verdicts) <= len(verdicts) - 50, (sum(verdicts), len(verdicts))
 
 
