@@ -45,7 +45,7 @@ VARIANTS = [
 @pytest.mark.parametrize(("name", "fields", "arms"), VARIANTS)
 @pytest.mark.slow
 def test_same_arm_as_the_reference_in_every_round(name, fields, arms, monkeypatch):
-    """900 rounds in float64; TV-KL-UCB meets each verdict on arms of three states 50 times, by the reference's count."""
+    """900 rounds in float64; TV-KL-UCB meets each verdict on arms of three states 50 times, as the reference counts."""
     verdicts = []
     judge = reference.is_markovian
     monkeypatch.setattr(reference, "is_markovian", lambda *case: verdicts.append(judge(*case)) or verdicts[-1])
