@@ -9,22 +9,18 @@ from scipy import stats
 import jaxbandit
 from jaxbandit import Feedback, run_keys
 
-# A policy of each kind of state and index, where all of them would take minutes.
-
 
 def check_law(counts, law, runs=20_000):
     """Counts [R, ...] of all runs against the probability of every outcome, chi-square at 1e-9."""
     counts = counts.reshape(runs, -1)
     keys, seen = np.unique(counts, axis=0, return_counts=True)
-    observed = {tuple(int(x) for x in key): int(n) for key, n in zip(keys, seen, strict=True)}
+    observed = dict(zip(map(tuple, keys.tolist()), seen.tolist(), strict=True))
     assert set(observed) <= set(law)
-    expected = np.array([law[key] * runs for key in law])
-    result = np.array([observed.get(key, 0) for key in law], float)
-    common = expected >= 10
-    rest = expected[~common].sum()
-    pairs = list(zip(result[common], expected[common], strict=True)) + [(result[~common].sum(), rest)] * int(rest > 0)
-    statistic = sum((o - e) ** 2 / e for o, e in pairs)
-    assert stats.chi2.sf(statistic, len(pairs) - 1) > 1e-9
+    both = np.array([[observed.get(key, 0), chance * runs] for key, chance in law.items()])
+    rare = both[:, 1] < 10  # outcomes that are counted together
+    both = np.vstack([both[~rare], both[rare].sum(0)] if rare.any() else [both])
+    statistic = ((both[:, 0] - both[:, 1]) ** 2 / both[:, 1]).sum()
+    assert stats.chi2.sf(statistic, len(both) - 1) > 1e-9
 
 
 def reference_draws(environment, key, run):
@@ -53,14 +49,8 @@ def check_same_arms(play, name, fields, environment, runs, rounds, initial_state
     key = jax.random.key(7)
     policy = getattr(jaxbandit, name)(**fields)
     with jax.enable_x64(True):
-        result = jaxbandit.simulate(
-            environment,
-            {name: policy},
-            key=key,
-            runs=runs,
-            horizon=rounds,
-            times=np.arange(1, rounds + 1),
-        )
+        asked = {"runs": runs, "horizon": rounds, "times": np.arange(1, rounds + 1)}
+        result = jaxbandit.simulate(environment, {name: policy}, key=key, **asked)
     plays = result.visits[name][0, 0].sum(-1)  # [R, T, K]
     chosen = np.diff(plays, axis=1, prepend=0).argmax(-1)
     for run in range(runs):
@@ -83,10 +73,5 @@ def _told(policy, table, arms, rewards, states):
 def told(policy, table, arms, rewards, states=None):
     """The state of a policy that was told of these plays, one a round from the first on; states are 0 if not given."""
     arms = np.asarray(arms, np.int32)
-    return _told(
-        policy,
-        table,
-        arms,
-        np.asarray(rewards, np.float32),
-        0 * arms if states is None else np.asarray(states, np.int32),
-    )
+    states = 0 * arms if states is None else np.asarray(states, np.int32)
+    return _told(policy, table, arms, np.asarray(rewards, np.float32), states)

@@ -209,10 +209,6 @@ def choose(policy, counts, states, t, reward, fields):
 
     Of a policy that plays by chance: the probability of each arm.
     """
-    if unknown := fields.keys() - DEFAULTS[policy].keys():
-        raise ValueError(f"{policy} has no fields {sorted(unknown)}")
-    if len(counts[0]) > 2 and policy not in ON_UNIT_REWARDS:
-        raise ValueError(f"no reference of {policy} for arms with more than two states")
     fields = DEFAULTS[policy] | fields | {"arms": len(counts)}
     arms = range(len(counts))
     if policy in ON_UNIT_REWARDS:
@@ -271,16 +267,7 @@ def play(policy, draws, reward, initial_state, horizon, /, **fields):
 def exact_law(policy, transition, reward, initial_state, horizon, /, **fields):
     """Return the probability of every final count of visits: arm 0 to states 0, 1, .., then arm 1 to 0, 1, .."""
     counts, states, reward = start(reward, initial_state)
-    choice = lambda t: choose(policy, counts, states, t, reward, fields)
-    return law_of_visits(choice, transition, counts, states, horizon)
-
-
-def law_of_visits(choose, transition, counts, states, horizon):
-    """Return the probability of every final count of visits, where `choose(t)` reads the counts and states.
-
-    It returns an arm, or the probability of each.
-    """
-    transition, law = np.asarray(transition, dtype=np.float64).tolist(), {}
+    law = {}
 
     def walk(t, probability):
         """Add every continuation from round t on to the law."""
@@ -288,7 +275,7 @@ def law_of_visits(choose, transition, counts, states, horizon):
             key = tuple(number for count in counts for number in visits(count))
             law[key] = law.get(key, 0.0) + probability
             return
-        chosen = choose(t)
+        chosen = choose(policy, counts, states, t, reward, fields)
         for k, share in enumerate(chosen) if isinstance(chosen, list) else [(chosen, 1.0)]:
             before = states[k]
             for after, chance in enumerate(transition[k][before]):

@@ -10,11 +10,12 @@ import numpy as np
 import pytest
 import reference
 import reference_likelihood
+from against import told
 from reference_chain import weighted_mean
 from scipy import stats
 
 import jaxbandit
-from jaxbandit import ALL, Discounted, Feedback, Window, bernoulli, run_keys, simulate, two_state
+from jaxbandit import ALL, Discounted, Feedback, Window, run_keys, simulate, two_state
 from jaxbandit.confidence import chain_likelihood_ratio
 from jaxbandit.environments import gaussian
 from jaxbandit.fast import PLAIN
@@ -23,7 +24,6 @@ from jaxbandit.policies.parts.memory import no_transitions, no_visits
 from jaxbandit.simulation.asking.request import check
 from jaxbandit.simulation.rounds import initial_carry, play_chunk
 from jaxbandit.simulation.telling import free_memory
-from jaxbandit.testing import check_policy
 
 ARMS = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
 PAID = jnp.array([[0.0, 0.5, 1.0]] * 3)
@@ -107,10 +107,9 @@ def test_sums_of_a_window_do_not_drift():
     np.testing.assert_allclose(means[30_019], [0, 0.1], rtol=1e-6)
 
 
-@pytest.mark.parametrize("kept", [pytest.param("counts", marks=pytest.mark.slow), "sums"])
-def test_a_window_is_written_in_its_place(kept):
+@pytest.mark.parametrize("arms", [pytest.param(ARMS, marks=pytest.mark.slow), gaussian([0.5, 0.4, 0.3])], ids=type)
+def test_a_window_is_written_in_its_place(arms):
     """No copy of the whole window in the compiled rounds: it would take 20 times as long as all the rest."""
-    arms = bernoulli([0.5, 0.4, 0.3]) if kept == "counts" else gaussian([0.5, 0.4, 0.3])
     policy, keys = UCB1(memory=Window(50)), run_keys(jax.random.key(0), jnp.arange(16))
 
     def play(carry):
@@ -203,15 +202,18 @@ def test_scores_on_what_is_remembered(forgets, name, fields, monkeypatch):
                 np.testing.assert_allclose(result, expected, rtol=1e-6, err_msg=f"round {t + 1}")
 
 
+def with_counts(policy, counts):
+    """The state of a policy that remembers these counts of arms that pay 0 and 1."""
+    state = policy.init(jnp.array([[0.0, 1.0]] * len(counts)))
+    return state._replace(seen=state.seen._replace(kept=state.seen.kept._replace(counts=jnp.array(counts))))
+
+
 @pytest.mark.slow
 def test_the_test_for_chains_knows_the_rounds_remembered():
     """By hand: rows 0.25 apart; the threshold is 100^(-1/4) = 0.316 or 300^(-1/4) = 0.24, by the window."""
     for length, markovian in ((100, False), (300, True)):
         policy = TVKLUCB(memory=Window(length))
-        state = policy.init(jnp.array([[0.0, 1.0], [0.0, 1.0]]))
-        counts = jnp.array([[[6, 2], [2, 2]], [[1, 1], [1, 1]]])
-        seen = state.seen._replace(kept=state.seen.kept._replace(counts=counts))
-        state = state._replace(seen=seen)
+        state = with_counts(policy, [[[6, 2], [2, 2]], [[1, 1], [1, 1]]])
         assert policy.markovian(state, jnp.int32(10**6)).tolist() == [markovian, False]
         assert policy.markovian(state, jnp.int32(17)).tolist() == [False, False]  # 0.5
 
@@ -225,20 +227,18 @@ def test_a_window_as_long_as_the_game_forgets_nothing(name):
 
 
 def test_few_discounted_transitions_have_their_likelihood():
-    """Counts between 0 and 3 against a search over all chains in float64."""
+    """Counts between 0 and 3 against a search over all chains in float64.
+
+    Divergences scale with the counts, of which `reference_likelihood` divides by one departure at least.
+    """
     random = np.random.default_rng(2)
     counts = random.exponential(1.0, (200, 2, 2)) * random.integers(0, 3, (200, 2, 2))
     mean = random.uniform(0.05, 0.95, 200)
     inputs = jnp.array(counts), jnp.array([0.0, 1.0]), jnp.array(mean)
     for gap in (None, 0.3):
         result = chain_likelihood_ratio(*inputs, None if gap is None else jnp.full(200, gap))
-        expected = ratio(counts, mean, gap or 0.0)
+        expected = reference_likelihood.ratio_of_two_states(1000 * counts, mean, gap or 0.0) / 1000
         np.testing.assert_allclose(result, expected, atol=1e-3)
-
-
-def ratio(counts, mean, gap):
-    """J, whose divergences scale with the counts: `reference_likelihood` divides by one departure at least."""
-    return reference_likelihood.ratio_of_two_states(1000 * counts, mean, gap) / 1000
 
 
 # Games
@@ -246,16 +246,13 @@ def ratio(counts, mean, gap):
 
 def index_of_loop(policy, t, arms, rewards):
     """The scores of D-UCB or SW-UCB for round t, from all arms and rewards before it."""
-    if isinstance(policy, DiscountedUCB):
-        weight, factor = weights(Discounted(policy.discount), t - 1, t - 1), 2
-    else:
-        weight, factor = weights(Window(policy.window), t - 1, t - 1), 1
+    discounts = isinstance(policy, DiscountedUCB)
+    weight = weights(Discounted(policy.discount) if discounts else Window(policy.window), t - 1, t - 1)
     number = np.bincount(arms, weight, 3)
-    time = number.sum() if factor == 2 else min(t - 1, policy.window)
+    time = number.sum() if discounts else min(t - 1, policy.window)
     with np.errstate(divide="ignore", invalid="ignore"):
-        index = np.bincount(arms, weight * rewards, 3) / number
-        index += factor * np.sqrt(policy.xi * math.log(max(time, 1)) / number)
-    return np.where(number == 0, np.inf, index)
+        width = (2 if discounts else 1) * np.sqrt(policy.xi * math.log(max(time, 1)) / number)
+        return np.where(number == 0, np.inf, np.bincount(arms, weight * rewards, 3) / number + width)
 
 
 @pytest.mark.parametrize("policy", [DiscountedUCB(0.95), SlidingWindowUCB(30)], ids=["D-UCB", "SW-UCB"])
@@ -276,9 +273,7 @@ def test_every_round_of_a_game(policy):
 def test_discounted_thompson_draws_from_discounted_counts():
     """Exact binomial test at 1e-9 of 20,000 choices between Beta(1 + .49 + 1, 1) and Beta(1, 1 + .7), by quadrature."""
     policy = DiscountedThompson(0.7)
-    state = policy.init(table := jnp.array([[0.0, 1.0]] * 2))
-    for t, (arm, paid) in enumerate([(0, 1), (1, 0), (0, 1)], 1):
-        state = policy.update(state, Feedback.of(arm, paid, t=t, table=table))
+    state = told(policy, jnp.array([[0.0, 1.0]] * 2), [0, 1, 0], [1, 0, 1], states=[1, 0, 1])
     keys = jax.random.split(jax.random.key(0), 20_000)
     choose = jax.jit(jax.vmap(lambda key: jnp.argmax(policy.scores(key, state, 4)[0])))
     first = int(jnp.sum(choose(keys) == 0))
@@ -291,20 +286,18 @@ def test_discounted_thompson_draws_from_discounted_counts():
 def test_leaders_are_played_before_an_index_below_zero():
     """With a play's tenth left, log T is -2.3: more than any leader's score would be if that were 1."""
     policy = jaxbandit.IMED(memory=Discounted(0.5))
-    state = policy.init(jnp.array([[0.0, 1.0]] * 3))
-    counts = jnp.array([[0.0, 4.0], [0.05, 0.05], [1.0, 1.0]])
-    seen = state.seen._replace(kept=state.seen.kept._replace(counts=counts))
-    scores = policy.scores(None, state._replace(seen=seen, leads=jnp.array([True, False, False])), jnp.int32(9))[0]
+    state = with_counts(policy, [[0.0, 4.0], [0.05, 0.05], [1.0, 1.0]])
+    scores = policy.scores(None, state._replace(leads=jnp.array([True, False, False])), jnp.int32(9))[0]
     assert scores.argmax() == 0 and jaxbandit.top_arms(scores, 2).tolist() == [0, 1]
 
 
 # What is refused, and what is counted before
 
+THREE, FOUR = (jaxbandit.markov(np.full((2, n, n), 1 / n), np.arange(n)) for n in (3, 4))
 REFUSED = [
     (KLUCB(memory=Discounted(1.0)), {}, r"\.memory: discount: 1.0 lies outside \(0, 1\)"),
     (UCB1(memory=Window(0)), {}, r"\.memory: length: 0 is not among the integers from 1 on"),
     (UCB1(memory=Window(11)), {}, r"\.memory: length: a window of 11 rounds is longer than the horizon, 10"),
-    (UCB1(memory=0.99), {}, r"\.memory: 0.99 is not a memory; give None, Discounted\(0.99\) or Window\(500\)"),
     (DiscountedUCB(), {}, r"\.discount: give a discount, or both"),
     (DiscountedUCB(0.9, changes=2), {}, r"\.discount: a discount and changes; give"),
     (DiscountedUCB(horizon=10, changes=0), {}, r"\.changes: 0 lies outside \[1, 10\]"),
@@ -313,32 +306,27 @@ REFUSED = [
     (SlidingWindowUCB(horizon=10_000, changes=2), {}, r"\.window: a window of 429 rounds is longer than the horizon"),
     (SlidingWindowUCB(3), {"plays": 2}, ": SlidingWindowUCB plays one arm a round"),
     (DiscountedThompson(0.9), {"plays": 2}, ": DiscountedThompson plays one arm a round"),
+    (ALL["IMEDMC"](memory=Discounted(0.9)), {"scenarios": THREE}, r"\.memory: IMEDMC discounts .* give a Window"),
+    (ALL["JointKLUCB"](memory=Discounted(0.9)), {}, r"\.memory: JointKLUCB needs integer counts .* give a Window"),
+    (TVKLUCB(memory=Window(9)), {"scenarios": FOUR}, r"\.memory: TVKLUCB can forget for .* up to 3 states, .* have 4"),
+    (DiscountedUCB(0.9), {"scenarios": gaussian([0.1, 0.2])}, ": DiscountedUCB plays rewards from 0 to 1"),
 ]
 
 
 @pytest.mark.parametrize(("policy", "more", "message"), REFUSED)
 def test_refused_by_name(policy, more, message):
     with pytest.raises(ValueError, match=rf"^policies\['p'\]{message}"):
-        simulate(ARMS, {"p": policy}, runs=1, **{"horizon": 10} | more)
+        simulate(**{"scenarios": ARMS, "policies": {"p": policy}, "runs": 1, "horizon": 10} | more)
 
 
 @jaxbandit.pytree
 class Own:
-    """A user's memory: `Discounted`, or where the discount is None one that keeps everything."""
+    """A user's memory that keeps everything, and says what it is not for."""
 
-    discount: float | None
-
-    @property
-    def rounds(self):
-        return math.inf if self.discount is None else Discounted(self.discount).rounds
+    rounds = math.inf
 
     def initial_state(self, kept):
-        return kept if self.discount is None else Discounted(self.discount).initial_state(kept)
-
-
-@jaxbandit.pytree
-class Strict(Own):
-    """One that says what it is not for."""
+        return kept
 
     def validate(self, task):
         if task.plays > 1:
@@ -347,29 +335,15 @@ class Strict(Own):
 
 @pytest.mark.slow
 def test_a_memory_of_ones_own_is_taken_by_what_it_can_do():
-    """It plays as the library's does that it is made of, and refuses for itself what it is not for."""
-    pairs = {"discount": (Own(0.9), Discounted(0.9)), "all": (Own(None), None)}
-    policies = {f"{name} {i}": UCB1(memory=item) for name, pair in pairs.items() for i, item in enumerate(pair)}
+    """It plays as without a memory, and refuses for itself what it is not for."""
+    policies = {"own": UCB1(memory=Own()), "none": UCB1()}
     visits = simulate(ARMS, policies, runs=5, horizon=60, times=[60], progress=False).visits
-    for name in pairs:
-        np.testing.assert_array_equal(visits[f"{name} 0"], visits[f"{name} 1"])
-    KLUCB(memory=Strict(0.9)).validate(jaxbandit.Task(ARMS))
+    np.testing.assert_array_equal(visits["own"], visits["none"])
     with pytest.raises(ValueError, match=r"^policies\['p'\].memory: plays: 2 are too many"):
-        simulate(ARMS, {"p": KLUCB(memory=Strict(0.9))}, runs=1, horizon=10, plays=2)
+        simulate(ARMS, {"p": KLUCB(memory=Own())}, runs=1, horizon=10, plays=2)
     for wrong in (Discounted, Own, jaxbandit.families.Gaussian(1.0)):
         with pytest.raises(ValueError, match=r"memory: .* is not a memory; .* with rounds and initial_state"):
             simulate(ARMS, {"p": KLUCB(memory=wrong)}, runs=1, horizon=10)
-
-
-def test_arms_that_cannot_be_forgotten_are_refused():
-    with pytest.raises(ValueError, match=r"memory: TVKLUCB can forget for arms with up to 3 states, .* have 4"):
-        check_policy(TVKLUCB(memory=Window(9)), states=4)
-    with pytest.raises(ValueError, match=r"memory: IMEDMC discounts transitions between two states, .* give a Window"):
-        check_policy(ALL["IMEDMC"](memory=Discounted(0.9)), states=3)
-    with pytest.raises(ValueError, match=r"^JointKLUCB\.memory: JointKLUCB needs integer counts .* give a Window"):
-        check_policy(ALL["JointKLUCB"](memory=Discounted(0.9)))
-    with pytest.raises(ValueError, match="DiscountedUCB plays rewards from 0 to 1"):
-        simulate(gaussian([0.1, 0.2]), {"p": DiscountedUCB(0.9)}, runs=1, horizon=10)
 
 
 def test_a_window_is_counted_before_it_is_allocated(monkeypatch, tmp_path):

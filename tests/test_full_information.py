@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import special
 
 import jaxbandit
 from jaxbandit import Feedback, Hedge, RegretMatching, Task, environments, metrics, simulate
@@ -14,7 +15,6 @@ from jaxbandit.environments import full_information, rewards_table
 from jaxbandit.testing import check_environment
 
 NO_TABLE = jnp.zeros((3, 0))
-GOALS = ("external", "internal", "swap")
 TABLE = np.random.default_rng(5).integers(0, 2, (60, 3)).astype(float)
 RESTED = jaxbandit.two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
 ARMS = full_information(RESTED)
@@ -29,22 +29,15 @@ def games(arms, rounds):
 def along(policy, tables, plays):
     """The policy's probabilities in each round of each game, [.., n, K], for arms played [.., n]."""
 
-    def one(table, played):
-        def step(state, round_):
-            x, arm, t = round_
-            nothing = jnp.zeros(1, jnp.int32)
-            feedback = Feedback(arm[None], nothing, nothing, x[arm][None], t, all_rewards=x)
-            return policy.update(state, feedback), policy.probabilities(state, t)
+    def step(state, play):
+        return policy.update(state, play), policy.probabilities(state, play.t)
 
-        t = 1 + jnp.arange(len(played), dtype=jnp.int32)
-        return jax.lax.scan(step, policy.init(jnp.zeros((table.shape[1], 0))), (table, played, t))[1]
+    def one(table, played):
+        t, arms = jnp.arange(len(played), dtype=jnp.int32), played[:, None]
+        rounds = Feedback(arms, 0 * arms, 0 * arms, table[t, played][:, None], 1 + t, all_rewards=table)
+        return jax.lax.scan(step, policy.init(jnp.zeros((table.shape[1], 0))), rounds)[1]
 
     return np.asarray(jax.jit(jax.vmap(one))(jnp.asarray(tables, float), jnp.asarray(plays, jnp.int32)), float)
-
-
-def logarithm(arms, goal):
-    """L of the bound sqrt(n L / 2) of Hedge."""
-    return {"external": math.log(arms), "internal": math.log(arms * (arms - 1)), "swap": arms * math.log(arms)}[goal]
 
 
 def of_pairs(pairs, goal):
@@ -73,13 +66,12 @@ def hedge_of(table, eta, regret):
     gains, rows = np.zeros((arms, arms)), []
     for t in range(n):
         if regret == "external":
-            weights = [math.exp(eta * total) for total in table[:t].sum(0)]
-            p = np.array(weights) / sum(weights)
+            p = special.softmax(eta * table[:t].sum(0))
         else:
             rates = np.exp(eta * gains)
             p = stationary(rates if regret == "internal" else rates / rates.sum(1, keepdims=True))
         rows.append(p)
-        gains += [[p[i] * (table[t, j] - table[t, i]) for j in range(arms)] for i in range(arms)]
+        gains += p[:, None] * (table[t] - table[t][:, None])
     return np.array(rows)
 
 
@@ -97,16 +89,19 @@ def positive_regrets(table, played, regret):
     return np.maximum(sums.sum(0) if regret == "external" else sums, 0)
 
 
-@pytest.mark.parametrize(("goal", "arms", "rounds"), [("external", 2, 4), ("internal", 3, 3), ("swap", 3, 3)])
-def test_hedge_in_all_short_games(goal, arms, rounds):
-    """Its law in float64, and its bound, in every game of zeros and ones."""
+HEDGE = [("external", 2, 4, math.log(2)), ("internal", 3, 3, math.log(6)), ("swap", 3, 3, 3 * math.log(3))]
+
+
+@pytest.mark.parametrize(("goal", "arms", "rounds", "logarithm"), HEDGE)
+def test_hedge_in_all_short_games(goal, arms, rounds, logarithm):
+    """Its law in float64, and its bound sqrt(n L / 2) with the logarithm L, in every game of zeros and ones."""
     tables = games(arms, rounds)
     result = along(Hedge(horizon=rounds, regret=goal), tables, np.zeros(tables.shape[:2]))
-    eta = math.sqrt(8 * logarithm(arms, goal) / rounds)
+    eta = math.sqrt(8 * logarithm / rounds)
     np.testing.assert_allclose(result, [hedge_of(table, eta, goal) for table in tables], rtol=2e-5)
     pairs = np.einsum("gti,gtij->gij", result, tables[:, :, None] - tables[..., None])
     worst = of_pairs(pairs, goal).max()
-    assert 0.4 < worst / math.sqrt(rounds * logarithm(arms, goal) / 2) <= 1
+    assert 0.4 < worst / math.sqrt(rounds * logarithm / 2) <= 1
 
 
 @pytest.mark.parametrize(("goal", "arms", "rounds"), [("external", 2, 4), ("internal", 3, 3)])
@@ -175,8 +170,8 @@ def test_regrets_of_pairs_by_a_loop():
         for run, t in itertools.product(range(5), (1, 7, n)):
             expected = pair_regrets(TABLE[:t], played[run, :t])
             np.testing.assert_array_equal(pairs[run, t - 1], expected)
-            for name, goal in zip(("external_regret", "internal_regret", "swap_regret"), GOALS):
-                value = getattr(metrics, name)(result, label)[0, 0, run, t - 1]
+            for goal in ("external", "internal", "swap"):
+                value = getattr(metrics, f"{goal}_regret")(result, label)[0, 0, run, t - 1]
                 np.testing.assert_allclose(value, of_pairs(expected, goal), atol=1e-5)
 
 
@@ -221,8 +216,6 @@ def test_arms_that_cannot_show_all_rewards():
             full_information(arms)
     with pytest.raises(ValueError, match=r"^environment: arms of RestlessArms move by another law .* leave `passive`"):
         full_information(waiting)
-    with pytest.raises(ValueError, match="^environment: "):
-        full_information("table")
     with pytest.raises(ValueError, match="made for 60 rounds"):
         simulate(full_information(rewards_table(TABLE)), {"U": jaxbandit.Uniform()}, runs=1, horizon=50)
 
@@ -231,13 +224,10 @@ BAD = [
     (Hedge(), ARMS, "eta: missing; give it, or horizon"),
     (Hedge(eta=0.0), ARMS, "eta: 0.0 lies outside"),
     (Hedge(eta=0.1, horizon=10), ARMS, "horizon: 10 beside eta"),
-    (Hedge(eta=0.1, regret="both"), ARMS, "regret: 'both' is not one of external, internal, swap"),
     (RegretMatching("swap"), ARMS, "regret: 'swap' is not one of external, internal"),
     (Hedge(0.1), full_information(jaxbandit.gaussian([0.0, 1.0])), "Hedge plays rewards from 0 to 1"),
-    *[
-        (p, RESTED, rf"{type(p).__name__} needs the reward of every arm in every round")
-        for p in (Hedge(0.4), RegretMatching())
-    ],
+    (Hedge(0.4), RESTED, "Hedge needs the reward of every arm in every round"),
+    (RegretMatching(), RESTED, "RegretMatching needs the reward of every arm in every round"),
 ]
 
 

@@ -11,23 +11,15 @@ from jaxbandit.simulation.asking.policy_units import seen_environments, units_of
 from tests.every_policy import POLICIES
 
 ROWS = np.array([[[0.7, 0.3]] * 2, [[0.3, 0.7]] * 2])
-ENDS = {
-    "zero": (0, 1),
-    "float32": (2**24, 2**24 + 1),
-    "tiny": (5, 5 + 1e-9),
-    "huge": (-1e12, 1e12),
-}
+ENDS = {"zero": (0, 1), "float32": (2**24, 2**24 + 1), "tiny": (5, 5 + 1e-9), "huge": (-1e12, 1e12)}
 SCENARIOS = {name: jaxbandit.markov(ROWS, ends) for name, ends in ENDS.items()}
 MAPPED = [name for name, (policy, _) in POLICIES.items() if members.units(policy) == "mapped"]
 
 
 def test_who_is_shown_other_units():
     assert len(MAPPED) > 40
-    kinds = {
-        family: members.units(jaxbandit.KLUCB(family=family))
-        for family in (None, families.Gaussian(), families.Poisson())
-    }
-    assert list(kinds.values()) == ["mapped", "shifted", "own"]
+    for family, units in ((None, "mapped"), (families.Gaussian(), "shifted"), (families.Poisson(), "own")):
+        assert members.units(jaxbandit.KLUCB(family=family)) == units
     assert members.units(RescorlaWagner(0.1, 1.0)) == members.units(POLICIES["Whittle"][0]) == "own"
     assert members.units(Identify(RescorlaWagner(0.1, 1.0))) == "own"
     assert members.units(jaxbandit.WithDetector(jaxbandit.UCB1(), jaxbandit.GLR(horizon=9))) == "mapped"
@@ -68,21 +60,17 @@ def test_an_exact_rule_keeps_its_error_rate(stopping):
 
 
 def test_real_rewards_far_from_zero():
-    law = environments.gaussian
     policies = {"UCB1": jaxbandit.UCB1(), "Gaussian": jaxbandit.KLUCB(family=families.Gaussian())}
-    near, far = (
-        jaxbandit.simulate(law([low, low + 1]), policies, runs=8, horizon=300, progress=False) for low in (0.0, 1e8)
-    )
+    asked = {"policies": policies, "runs": 8, "progress": False}
+    arms = [environments.gaussian([low, low + 1]) for low in (0.0, 1e8)]
+    near, far = (jaxbandit.simulate(item, **asked, horizon=300) for item in arms)
     for label, visits in far.visits.items():
         assert (visits == near.visits[label]).all()
         paid, less = (result.recorded["rewards"][label] for result in (far, near))
         np.testing.assert_allclose(paid, less + 1e8 * visits[..., 0], rtol=1e-15)
-    again = jaxbandit.simulate(
-        law([1e8, 1e8 + 1]), policies, runs=8, horizon=400, times=[*far.times, 400], progress=False, resume=far
-    )
-    np.testing.assert_array_equal(
-        again.recorded["rewards"]["UCB1"][..., -2, :], far.recorded["rewards"]["UCB1"][..., -1, :]
-    )
+    again = jaxbandit.simulate(arms[1], **asked, horizon=400, times=[*far.times, 400], resume=far)
+    before, after = (result.recorded["rewards"]["UCB1"] for result in (far, again))
+    np.testing.assert_array_equal(after[..., -2, :], before[..., -1, :])
 
 
 REFUSED = [
