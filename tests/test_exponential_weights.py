@@ -266,6 +266,7 @@ BAD = [
     (Exp3P(horizon=10, alpha=-1.0), "alpha: -1.0 lies outside"),
     (Exp3IX(horizon=9), "horizon: Exp3IX is made for 9 rounds"),
     (Exp4(np.eye(3)), "gamma: missing; give it, or horizon"),
+    (Exp4(np.eye(3), gamma=2.0), "gamma"),
     (Exp4(np.eye(2), gamma=0.1), r"advice: shape \(2, 2\) is neither"),
     (Exp4(np.ones((2, 3)), gamma=0.1), "advice: row 0 sums to 3.0"),
     (Exp4(ADVICE, gamma=0.1), "advice: is for 9 rounds, and 10 will be played"),
