@@ -123,8 +123,7 @@ def test_against_plain_recursion(kind):
 @KINDS
 def test_the_expected_best_mean(kind):
     """Against 100,000 draws: it fails falsely once in 10^6, and notices errors of .01 of the rewards' range."""
-    random = np.random.default_rng(0)
-    reward = (2.0, -1.0)
+    random, reward = np.random.default_rng(0), (2.0, -1.0)
     prior = drawn_prior(random, kind, high=4)
     drawn = random.beta(prior[..., 1, None], prior[..., 0, None], (*prior.shape[:-1], 100_000))
     share = drawn if kind == "Bernoulli" else drawn[:, 0] / (drawn[:, 0] + 1 - drawn[:, 1])
@@ -132,6 +131,9 @@ def test_the_expected_best_mean(kind):
     result = bayes_optimum(prior, 3, reward)
     assert abs(result.best_mean - best.mean()) < 5 * best.std() / np.sqrt(best.size)
     assert result.regret == pytest.approx(3 * result.best_mean - result.reward)
+
+
+def test_the_best_of_uniform_priors_is_known():
     for horizon, best in ((1, 0.5), (10, 6.0217857143)):
         result = bayes_optimum(UNIFORM, horizon)
         assert (result.reward, result.best_mean) == pytest.approx((best, 2 / 3), abs=1e-10)
