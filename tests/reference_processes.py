@@ -9,15 +9,12 @@ from scipy.optimize import minimize_scalar
 
 def best_in_l1(p, d, u):
     """Jaksch, Ortner and Auer 2010, figure 2."""
-    order = sorted(range(len(u)), key=lambda s: (-u[s], s))
-    q = list(p)
-    q[order[0]] = min(1.0, p[order[0]] + d / 2)
-    worst = len(u) - 1
-    while sum(q) > 1 + 1e-14:
-        s = order[worst]
-        q[s] = max(0.0, 1 - (sum(q) - q[s]))
-        worst -= 1
-    return np.array(q)
+    first, *others = sorted(range(len(u)), key=lambda s: (-u[s], s))
+    q = np.array(p)
+    q[first] = min(1.0, p[first] + d / 2)
+    for s in reversed(others):
+        q[s] -= min(q[s], max(q.sum() - 1, 0.0))
+    return q
 
 
 def best_in_box(low, high, u):
@@ -130,28 +127,32 @@ def ucbvi(counts, visits, before, reward, H, n, bonus, delta=0.05, scale=1.0):
     """Q [H, A, S] of an episode, from that of the one before; visits [H, S]."""
     A, S, _ = counts.shape
     L = math.log(5 * S * A * n / delta)
+    N = np.maximum(counts.sum(-1), 1)
+    p = counts / N[..., None]
     Q, V = np.zeros((H, A, S)), np.zeros((H + 1, S))
     for h in reversed(range(H)):
-        for a in range(A):
-            for s in range(S):
-                N = counts[a, s].sum()
-                if N == 0:
-                    Q[h, a, s] = H
-                    continue
-                p = counts[a, s] / N
-                if bonus == "CH":
-                    b = 7 * H * L / math.sqrt(N)
-                else:
-                    variance = p @ V[h + 1] ** 2 - (p @ V[h + 1]) ** 2
-                    met = visits[h + 1] if h + 1 < H else np.zeros(S)
-                    least = [min(1e4 * H**3 * S**2 * A * L**2 / n, H**2) if n else H**2 for n in met]
-                    b = math.sqrt(8 * L * max(variance, 0) / N) + 14 * H * L / (3 * N) + math.sqrt(8 / N * (p @ least))
-                Q[h, a, s] = min(before[h, a, s], H, reward[a, s] + p @ V[h + 1] + scale * b)
+        if bonus == "CH":
+            b = 7 * H * L / np.sqrt(N)
+        else:
+            variance = np.maximum(p @ V[h + 1] ** 2 - (p @ V[h + 1]) ** 2, 0)
+            met = visits[h + 1] if h + 1 < H else np.zeros(S)
+            least = [min(1e4 * H**3 * S**2 * A * L**2 / n, H**2) if n else H**2 for n in met]
+            b = np.sqrt(8 * L * variance / N) + 14 * H * L / (3 * N) + np.sqrt(8 / N * (p @ least))
+        Q[h] = np.minimum(np.minimum(before[h], H), reward + p @ V[h + 1] + scale * b)
+        Q[h][counts.sum(-1) == 0] = H
         V[h] = Q[h].max(0)
     return Q
 
 
 # restless arms
+
+
+def check_moments(draws, mean, variance):
+    """Means and variances of draws [number, ...] of a law, within 5 standard errors."""
+    off, number = np.asarray(draws, float) - mean, len(draws)
+    assert (np.abs(off.mean(0)) <= 5 * np.sqrt(variance / number)).all()
+    spread = (off**2 - variance).std(0) / math.sqrt(number)
+    assert (np.abs((off**2).mean(0) - variance) <= 5 * spread + 1e-7).all()
 
 
 def solved(rows, paid, discount):
@@ -166,21 +167,17 @@ def solved(rows, paid, discount):
 
 def adaptive_greedy(active, passive, earned, kept, discount=None):
     """Of the states not yet found, always the one where the least subsidy makes a round without a play as good."""
-    S, result, last = len(earned), {}, 0.0
-    b = 1 if discount is None else discount
-    for _ in range(S):
-        rows = np.array([passive[s] if s in result else active[s] for s in range(S)])
-        paid = np.array([kept[s] if s in result else earned[s] for s in range(S)])
-        one, other = (solved(rows, paid + m * np.array([s in result for s in range(S)]), discount) for m in (0, 1))
-        least, place = math.inf, None
-        for s in range(S):
-            move = b * (active[s] - passive[s])
-            loss = 1 - move @ (other - one)
-            worth = (earned[s] - kept[s] + move @ one) / loss if loss > 1e-6 else 1e30
-            if s not in result and worth < least:
-                least, place = worth, s
-        last = result[place] = last if least == 1e30 else least
-    return np.array([result[s] for s in range(S)])
+    found, result, last = np.zeros(len(earned), bool), np.zeros(len(earned)), 0.0
+    move = (active - passive) * (1 if discount is None else discount)
+    while not found.all():
+        rows, paid = np.where(found[:, None], passive, active), np.where(found, kept, earned)
+        one, other = (solved(rows, paid + m * found, discount) for m in (0, 1))
+        loss = 1 - move @ (other - one)
+        worth = np.where(loss > 1e-6, (earned - kept + move @ one) / np.maximum(loss, 1e-6), 1e30)
+        place = np.where(found, math.inf, worth).argmin()
+        last = result[place] = last if worth[place] == 1e30 else worth[place]
+        found[place] = True
+    return result
 
 
 def index_of_arm(rows, reward, cost, paid, discount, kept=None):
@@ -188,10 +185,9 @@ def index_of_arm(rows, reward, cost, paid, discount, kept=None):
 
     With `kept`, what states pay without a play, it is the state left that pays.
     """
-    earned, kept = (
-        (rows[1] @ reward - cost, rows[0] @ reward * (paid == "all")) if kept is None else (reward - cost, kept)
-    )
-    return adaptive_greedy(rows[1], rows[0], earned, kept, discount)
+    if kept is None:
+        return adaptive_greedy(rows[1], rows[0], rows[1] @ reward - cost, rows[0] @ reward * (paid == "all"), discount)
+    return adaptive_greedy(rows[1], rows[0], reward - cost, kept, discount)
 
 
 def optimistic_arm(counts, reward, arms, number, price, paid, eta, scale, discount, kept=None):

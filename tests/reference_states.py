@@ -68,32 +68,24 @@ def best_row(p, values, radius):
 
 def passage(transition, reward, state):
     """Return from every other state the expected reward and number of plays until the chain is next in a state."""
-    number = len(reward)
-    rates = [[float(mass) + EXTRA_MASS * (j == state) for j, mass in enumerate(row)] for row in transition]
-    collected = [float(value) for value in reward]
-    played = [1.0] * number
-    remaining = [b for b in range(number) if b != state]
+    rates, worth = np.array(transition), np.stack([reward, np.ones(len(reward))], -1)
+    rates[:, state] += EXTRA_MASS
+    remaining = [b for b in range(len(reward)) if b != state]
     eliminated = []
     # Grassmann, Taksar and Heyman: the mass leaving a state is the sum of the others in its row, so with rewards of
-    # one sign nothing is ever subtracted. A play of b brings collected[b] and played[b], then one of the states left.
+    # one sign nothing is ever subtracted. A play of b brings worth[b], reward and plays, then one of the states left.
     while remaining:
         b = remaining.pop()
         targets = [state, *remaining]
-        leaving = sum(rates[b][j] for j in targets)
-        for i in remaining:
-            share = rates[i][b] / leaving
-            collected[i] += share * collected[b]
-            played[i] += share * played[b]
-            for j in targets:
-                if j != i:
-                    rates[i][j] += share * rates[b][j]
+        leaving = rates[b, targets].sum()
+        share = rates[remaining, b, None] / leaving
+        worth[remaining] += share * worth[b]
+        rates[np.ix_(remaining, targets)] += share * rates[b, targets]
         eliminated.append((b, targets, leaving))
-    h = [0.0] * number
-    g = [0.0] * number
+    sums = np.zeros((len(reward), 2))
     for b, targets, leaving in reversed(eliminated):
-        h[b] = (collected[b] + sum(rates[b][j] * h[j] for j in targets)) / leaving
-        g[b] = (played[b] + sum(rates[b][j] * g[j] for j in targets)) / leaving
-    return h, g
+        sums[b] = (worth[b] + rates[b, targets] @ sums[targets]) / leaving
+    return sums.T.tolist()
 
 
 @lru_cache(maxsize=1 << 18)
@@ -154,8 +146,9 @@ def estimated_rows(count, unvisited):
 def distance(p, q, name):
     """Return the distance of two rows in its plain form."""
 
-    def log_ratio(a, b):
-        return 0.0 if a == 0 else (math.inf if b == 0 else a * math.log(a / b))
+    def divergence(one, other):
+        pairs = zip(one, other, strict=True)
+        return sum(0.0 if a == 0 else (math.inf if b == 0 else a * math.log(a / b)) for a, b in pairs)
 
     if name == "total_variation":
         return sum(abs(a - b) for a, b in zip(p, q, strict=True)) / 2
@@ -163,8 +156,7 @@ def distance(p, q, name):
         return sum((math.sqrt(a) - math.sqrt(b)) ** 2 for a, b in zip(p, q, strict=True)) / 2
     if name == "jensen_shannon":
         middle = [(a + b) / 2 for a, b in zip(p, q, strict=True)]
-        return sum(log_ratio(a, m) + log_ratio(b, m) for a, b, m in zip(p, q, middle, strict=True)) / 2
+        return (divergence(p, middle) + divergence(q, middle)) / 2
     if name == "kl":
-        forth = sum(log_ratio(a, b) for a, b in zip(p, q, strict=True))
-        return max(forth, sum(log_ratio(b, a) for a, b in zip(p, q, strict=True)))
+        return max(divergence(p, q), divergence(q, p))
     raise ValueError(f"unknown distance {name!r}")

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from jax.extend.random import threefry_2x32
 from scipy import stats
+from test_indices import ODD
 
 import jaxbandit
 from jaxbandit import KLUCB, Feedback, Gittins, Myopic, Task, Uniform, Whittle, environments, indices, metrics, simulate
@@ -43,30 +44,18 @@ def test_tables_are_the_indices_of_the_arms():
 
 def test_the_table_is_read_where_the_arms_are():
     policy = Gittins([[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]], [7.0, 8.0, 9.0])
-    state = policy.init(jnp.zeros((3, 2)))
-    np.testing.assert_allclose(policy.scores(None, state, 1)[0], [7, 8, 9])
-    one = jnp.array([1], jnp.int32)
-    state = policy.update(state, Feedback(one, one, one, jnp.zeros(1), 1))
-    np.testing.assert_allclose(policy.scores(None, state, 2)[0], [7, 0.4, 9])
-    np.testing.assert_allclose(Gittins(policy.indices).scores(None, state, 2)[0], [0.1, 0.4, 0.5])
-    text = Feedback(one, one, one, jnp.zeros(1), 1, shown=jnp.array([1, 0, 1], jnp.int32))
-    np.testing.assert_allclose(policy.scores(None, policy.update(state, text), 3)[0], [0.2, 0.3, 0.6])
-    again = Feedback(one, one, one, jnp.zeros(1), 1, restarted=jnp.uint32(5))
-    np.testing.assert_allclose(policy.scores(None, policy.update(state, again), 3)[0], [7, 8, 9])
-    same = Feedback(one, one, one, jnp.zeros(1), 1, restarted=jnp.uint32(0))
-    np.testing.assert_allclose(policy.scores(None, policy.update(state, same), 3)[0], [7, 0.4, 9])
-
-
-@pytest.mark.parametrize("observed", [False, True])
-@pytest.mark.slow
-def test_any_order_of_the_arms(observed):
-    arms = jaxbandit.random_arms(jax.random.key(0), 4, 2)
-    if observed:  # all arms show their states
-        arms = restless(arms.transition, arms.reward, observed=True)
-    policy = Whittle.of(arms, 0.95) if observed else Gittins.of(arms, 0.95)
-    asked = {"runs": 20, "horizon": 100, "times": [10, 100], "plays": 1 + observed, "progress": False}
-    plain, shuffled = (simulate(arms, {"p": policy}, shuffle=item, **asked) for item in (False, True))
-    np.testing.assert_array_equal(plain.visits["p"], shuffled.visits["p"])
+    start, one = policy.init(jnp.zeros((3, 2))), jnp.array([1], jnp.int32)
+    np.testing.assert_allclose(policy.scores(None, start, 1)[0], [7, 8, 9])
+    np.testing.assert_allclose(Gittins(policy.indices).scores(None, start, 1)[0], [0.1, 0.3, 0.5])
+    state = policy.update(start, Feedback(one, one, one, jnp.zeros(1), 1))
+    for more, expected in (
+        ({}, [7, 0.4, 9]),
+        ({"shown": jnp.array([1, 0, 1], jnp.int32)}, [0.2, 0.3, 0.6]),
+        ({"restarted": jnp.uint32(5)}, [7, 8, 9]),
+        ({"restarted": jnp.uint32(0)}, [7, 0.4, 9]),
+    ):
+        after = policy.update(state, Feedback(one, one, one, jnp.zeros(1), 1, **more))
+        np.testing.assert_allclose(policy.scores(None, after, 3)[0], expected)
 
 
 @pytest.mark.slow
@@ -195,13 +184,10 @@ def test_discounted_reward_against_a_loop():
     full, some = (simulate(environment, {"u": Uniform()}, times=each, **asked) for each in (np.arange(1, 41), times))
     paid = np.diff(np.einsum("rtks,ks->rt", full.visits["u"][0, 0], environment.reward), axis=1, prepend=0)
     for discount in (0.0, 0.7, 0.99):
-        expected = sum(discount**t * paid[:, t] for t in range(40))
-        np.testing.assert_allclose(metrics.discounted_reward(full, "u", discount)[0, 0], expected, atol=1e-12)
-        weights, stretches = (
-            discount ** np.arange(40),
-            itertools.pairwise([0, *times]),
-        )  # a mean weight for each stretch
-        expected = sum(weights[a:b].mean() * paid[:, a:b].sum(1) for a, b in stretches)
+        weights = discount ** np.arange(40)
+        np.testing.assert_allclose(metrics.discounted_reward(full, "u", discount)[0, 0], paid @ weights, atol=1e-12)
+        # a mean weight for each stretch between recorded rounds
+        expected = sum(weights[a:b].mean() * paid[:, a:b].sum(1) for a, b in itertools.pairwise([0, *times]))
         np.testing.assert_allclose(metrics.discounted_reward(some, "u", discount)[0, 0], expected, atol=1e-12)
 
 
@@ -219,50 +205,19 @@ def test_recorded_rounds_tell_the_sum_to_within_the_error(discount, error):
     assert (np.diff(times) > 0).all() and times[0] >= 1
 
 
-def test_whittle_refuses_an_arm_without_indices():
-    rng = np.random.default_rng(0)
-    while True:  # a few hundred arms are tried
-        active, passive, reward = *rng.dirichlet([0.2] * 3, (2, 3)), rng.uniform(size=3)
-        if not indices.whittle(active[None], passive[None], reward, discount=0.99).indexable[0]:
-            break
-    arms = restless(np.stack([ACTIVE[0], active]), reward, np.stack([PASSIVE[0], passive]), observed=True)
-    with pytest.raises(ValueError, match=r"^arms: \[1\] are not indexable with discount 0.99"):
-        Whittle.of(arms, 0.99)
-
-
-def play(policy):
-    simulate(ARMS, {"p": policy}, runs=1, horizon=10)
-
-
-BAD = [
-    (lambda: restarting(ARMS, 1.0), r"discount: 1.0 lies outside \[0, 0.9999999995\]"),
-    (lambda: restarting("arms", 0.9), "arms: str are not rested arms"),
-    (lambda: Whittle.of(ARMS), "passive: arm 0 has several recurrent classes"),
-    (lambda: indices.rounds_to_record(0.9, 0.0), "error: 0.0"),
-    (lambda: restarting(ARMS, 0.9).comparator(2), "plays: 2"),
-    (lambda: metrics.discounted_reward(None, "u", 1.0), "discount: 1.0"),
-    (lambda: play(Gittins([[0.1, 0.2]])), r"policies\['p'\].indices: shape"),
-    (lambda: play(Gittins(np.zeros((5, 2)), [0.1])), r"policies\['p'\].unseen: shape"),
-    (lambda: play(Whittle(np.where(np.eye(5, 2) > 0, np.nan, 0.0))), r"policies\['p'\].indices: arm 0 has NaN"),
-]
-
-
-@pytest.mark.parametrize(("call", "message"), BAD)
-def test_bad_input(call, message):
-    with pytest.raises(ValueError, match=f"^{message}"):
-        call()
-
-
 # what a policy was told or made for is compared with what it is asked to play, before anything is compiled
 
-ROWS, WAIT = np.array([[[0.1, 0.9], [0.2, 0.8]]] * 3), np.array([[[0.9, 0.1], [0.3, 0.7]]] * 3)
+ROWS = np.array([[[0.1, 0.9], [0.2, 0.8]], [[0.2, 0.8], [0.4, 0.6]], [[0.3, 0.7], [0.35, 0.65]]])
+WAIT = np.array([[[0.9, 0.1], [0.3, 0.7]]] * 3)
 RESTED = jaxbandit.two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
 OTHER = jaxbandit.two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.6])
 SEEN = restless(ROWS, (0, 1), WAIT, observed=True)
 UNSEEN = restless(ROWS, (0, 1), WAIT)
-ALL_PAY = restless(ROWS, (0, 1), WAIT, observed=True, paid="all")
+ALL = {"observed": True, "paid": "all"}
+ALL_PAY = restless(ROWS, (0, 1), WAIT, **ALL)
 ALIKE = restless(ROWS, (0, 1))  # arms that move alike, played or not
-HIDDEN = environments.hidden(ROWS, [[0.2, 0.7]] * 3)
+SHOWS = np.array([[0.2, 0.7], [0.3, 0.9], [0.05, 0.4]])
+HIDDEN = environments.hidden(ROWS, SHOWS)
 RIVER = environments.riverswim(4)
 of_rows = partial(restless, ROWS, (0, 1), WAIT)
 MADE = {  # by policy: it, the arms that it was made for, and others, with what is said of them
@@ -270,15 +225,10 @@ MADE = {  # by policy: it, the arms that it was made for, and others, with what 
     "Whittle-rows": (Whittle.of(SEEN), SEEN, restless(WAIT, (0, 1), ROWS, observed=True), "in transition, passive"),
     "Whittle-pays": (Whittle.of(SEEN), SEEN, restless(ROWS, (0, 2), WAIT, observed=True), "in reward"),
     "Whittle-played": (Whittle.of(SEEN), SEEN, ALL_PAY, "those that are played pay; in .* all pay, played or not"),
-    "LPPriority": (
-        jaxbandit.LPPriority.of(ALL_PAY, 1),
-        ALL_PAY,
-        of_rows(observed=True, paid="all", cost=0.1),
-        "in cost",
-    ),
+    "LPPriority": (jaxbandit.LPPriority.of(ALL_PAY, 1), ALL_PAY, of_rows(**ALL, cost=0.1), "in cost"),
     "WhittleLastSeen": (WhittleLastSeen.of(UNSEEN, 5), UNSEEN, of_rows(initial_state=0), "in initial"),
     "Myopic": (Myopic.of(ALIKE), ALIKE, UNSEEN, "in passive"),
-    "HiddenMyopic": (HiddenMyopic.of(HIDDEN), HIDDEN, environments.hidden(ROWS, [[0.2, 0.8]] * 3), "in emission"),
+    "HiddenMyopic": (HiddenMyopic.of(HIDDEN), HIDDEN, environments.hidden(ROWS, SHOWS[::-1]), "in emission"),
     "KnownProcess": (jaxbandit.KnownProcess.of(RIVER), RIVER, environments.riverswim(4, up=0.3), "in transition"),
     "KnownProcess-steps": (jaxbandit.KnownProcess.of(RIVER), RIVER, environments.riverswim(4, steps=5), "in steps"),
 }
@@ -287,12 +237,19 @@ MADE = {  # by policy: it, the arms that it was made for, and others, with what 
 @pytest.mark.parametrize("case", MADE)
 def test_a_policy_made_for_other_arms_is_refused(case):
     policy, arms, other, reason = MADE[case]
-    policy.validate(Task(arms))
-    with pytest.raises(ValueError, match=rf"policies\['p'\]: {type(policy).__name__} was made for .*{reason}"):
-        simulate(other, {"p": policy}, runs=1, horizon=5)
-    pickle.loads(pickle.dumps(policy)).validate(Task(arms))
-    with pytest.raises(ValueError, match=reason):
-        pickle.loads(pickle.dumps(policy)).validate(Task(other))
+    for each in (policy, pickle.loads(pickle.dumps(policy))):
+        each.validate(Task(arms))
+        with pytest.raises(ValueError, match=rf"policies\['p'\]: {type(policy).__name__} was made for .*{reason}"):
+            simulate(other, {"p": each}, runs=1, horizon=5)
+
+
+@pytest.mark.parametrize("case", ["Gittins", "Whittle-rows", "HiddenMyopic"])
+@pytest.mark.slow
+def test_any_order_of_the_arms(case):
+    policy, arms, *_ = MADE[case]
+    asked = {"runs": 20, "horizon": 100, "times": [10, 100], "progress": False}
+    plain, shuffled = (simulate(arms, {"p": policy}, shuffle=item, **asked) for item in (False, True))
+    np.testing.assert_array_equal(plain.visits["p"], shuffled.visits["p"])
 
 
 def test_numbers_given_by_hand_are_played_on_all_arms_that_they_fit():
@@ -328,17 +285,9 @@ def test_what_environments_tell_of_their_laws():
     rested, hidden, river = RESTED.known(), HIDDEN.known(), environments.riverswim(4, steps=5).known()
     assert not rested.uncontrolled and (rested.passive == np.eye(2)).all() and not rested.kept.any()
     assert ALIKE.known().uncontrolled and not UNSEEN.known().uncontrolled
-    symbols = [0.2, 0.7]  # how likely each state shows symbol 1, which pays 1
-    for k, s in np.ndindex(3, 2):
-        assert hidden.earned[k, s] == pytest.approx(sum(ROWS[k, s, to] * symbols[to] for to in range(2)))
+    for k, s in np.ndindex(3, 2):  # SHOWS is how likely each state shows symbol 1, which pays 1
+        assert hidden.earned[k, s] == pytest.approx(sum(ROWS[k, s, to] * SHOWS[k, to] for to in range(2)))
     assert (river.earned == river.reward).all() and river.steps == 5 and rested.steps is None
-
-
-@pytest.mark.parametrize("arms", [RESTED, HIDDEN, RIVER, environments.gaussian([0.0, 1.0]), None])
-def test_a_policy_is_not_made_from_arms_that_it_is_not_for(arms):
-    for make in (Myopic.of, lambda other: jaxbandit.LPPriority.of(other, 1), jaxbandit.WhittleBelief.of):
-        with pytest.raises(ValueError, match="^(arms|environment): one of environments.restless is needed, and "):
-            make(arms)
 
 
 CHANGING = environments.piecewise([11], [[0.5, 0.3], [0.2, 0.9]])
@@ -369,3 +318,25 @@ def test_breaks_that_the_environment_does_not_have_are_refused():
     with pytest.raises(ValueError, match="breaks: round 12 is no break of"):
         simulate(arms, {"p": WithDetector(jaxbandit.UCB1(), KnownBreaks([11, 12, 31]))}, runs=1, horizon=50)
     WithDetector(jaxbandit.UCB1(), KnownBreaks([12])).validate(Task(RESTED, horizon=50))  # arms that declare none
+
+
+LAWS = [ACTIVE[0], ODD["active"]], [[0, 0.5, 1], ODD["earned"]], [PASSIVE[0], ODD["passive"]]
+NO_INDEX = restless(*LAWS, observed=True, paid="present", passive_reward=[[0, 0, 0], ODD["kept"]])
+BAD = [
+    (lambda: restarting(ARMS, 1.0), r"discount: 1.0 lies outside \[0, 0.9999999995\]"),
+    (lambda: restarting(ARMS, 0.9).comparator(2), "plays: 2"),
+    (lambda: indices.rounds_to_record(0.9, 0.0), "error: 0.0"),
+    (lambda: metrics.discounted_reward(None, "u", 1.0), "discount: 1.0"),
+    (lambda: Whittle.of(ARMS), "passive: arm 0 has several recurrent classes"),
+    (lambda: Whittle.of(NO_INDEX, 0.99), r"arms: \[1\] are not indexable with discount 0.99"),
+    (lambda: simulate(ARMS, {"p": Gittins([[0.1, 0.2]])}, runs=1, horizon=10), r"policies\['p'\].indices: shape"),
+    (lambda: Myopic.of(HIDDEN), "environment: one of environments.restless is needed, and "),
+    (lambda: jaxbandit.LPPriority.of(RIVER, 1), "arms: one of environments.restless is needed, and "),
+    (lambda: jaxbandit.WhittleBelief.of(None), "environment: one of environments.restless is needed, and "),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), BAD)
+def test_bad_input(call, message):
+    with pytest.raises(ValueError, match=f"^{message}"):
+        call()
