@@ -66,15 +66,8 @@ def test_rewards_are_those_of_the_arms(name):
     assert env.reset()[0]["since"].tolist() == [8] * number
 
 
-def test_many_at_once():
-    vector = gymnasium.vector.SyncVectorEnv([lambda: gymnasium_env(ARMS["rested"][0], horizon=4)] * 3)
-    vector.reset(seed=[1, 1, 2])
-    rewards = np.array([vector.step(np.array([0, 0, 0]))[1] for _ in range(4)])
-    assert (rewards[:, 0] == rewards[:, 1]).all() and rewards.shape == (4, 3)
-
-
 @pytest.mark.slow
-def test_many_at_once_in_processes():
+def test_many_at_once_also_in_processes():
     """Environments are sent to processes that are spawned, also by a name that Gymnasium knows."""
     gymnasium.register("Arms-v0", entry_point="jaxbandit.live:gymnasium_env", kwargs={"arms": ARMS["rested"][0]})
     alone = gymnasium.make_vec("Arms-v0", num_envs=2, vectorization_mode="sync", horizon=3)

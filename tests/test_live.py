@@ -1,5 +1,6 @@
 """A player for real arms: against a plain loop, after kills, with damaged files, and with two processes."""
 
+import itertools
 import json
 import multiprocessing
 import random
@@ -120,45 +121,31 @@ def test_a_player_is_a_plain_loop(policy, store, tmp_path):
     same_bits(state_of(one), loop.state)
 
 
-def test_numbers_and_several_plays():
-    policy = jaxbandit.UCB1()
-    one, loop = Player(policy, ARMS, rewards=(-2, 5), key=jax.random.key(3)), Loop(policy, NUMBERS, 3)
-    draw = np.random.default_rng(0)
+def test_a_round_of_several_plays_is_learned_at_once(tmp_path):
+    """Of numbers, one by one, in any order, over a stop; of a round with a play that was forgotten the other ones."""
+    policy, chance = jaxbandit.UCB1(memory=jaxbandit.Window(6)), np.random.default_rng(0)
+    make = partial(Player, policy, ARMS, rewards=(-2, 5), key=3, store=tmp_path / "a.sqlite", snapshot=20)
+    one, loop = make(), Loop(policy, NUMBERS, 3)
     for _ in range(20):
         choices, (arms, t) = one.choose(plays=2), loop.choose(2)
         assert [ARMS.index(choice.arm) for choice in choices] == arms and {choice.round for choice in choices} == {t}
-        rewards = draw.normal(size=2).clip(-2, 5)
-        one.learn({choice.id: reward for choice, reward in zip(choices, rewards)})
-        loop.learn(t, arms, [0, 0], rewards)
+        rewards, kept = chance.normal(size=2).clip(-2, 5), [0] if t == 7 else [0, 1]
+        for n in reversed(kept) if t % 2 else kept:
+            one.learn(choices[n].id, rewards[n])
+            if t in (10, 13):  # a snapshot is of 20 events
+                one.close()
+                one = make()
+        one.forget(older_than=0)  # what was not answered
+        loop.learn(t, [arms[n] for n in kept], [0 for _ in kept], rewards[kept])
     same_bits(state_of(one), loop.state)
     report = one.report()
-    assert report.plays.sum() == report.answers.sum() == 40 and not report.open.any()
+    assert report.plays.sum() == 40 and report.answers.sum() == 39 and not report.open.any()
     assert (report.low < report.mean).all() and (report.mean < report.high).all() and "green" in str(report)
     low, mean, high = ((np.array(ends) + 2) / 7 for ends in (report.low, report.mean, report.high))
     radius = np.log(2 * report.answers * (report.answers + 1) / 0.05) / report.answers
     for end in (low, high):
         kl = mean * np.log(mean / end) + (1 - mean) * np.log((1 - mean) / (1 - end))
         np.testing.assert_allclose(kl, radius, rtol=1e-3)
-
-
-def test_a_round_of_several_plays_is_learned_at_once(tmp_path):
-    """One by one, in any order, over a stop; of a round with a play that was forgotten the other ones."""
-    policy = jaxbandit.UCB1(memory=jaxbandit.Window(6))
-    one, loop, chance = player(tmp_path / "a.sqlite", policy), Loop(policy), random.Random(0)
-    for _ in range(20):
-        choices, (arms, t) = one.choose(plays=2), loop.choose(2)
-        assert [ARMS.index(choice.arm) for choice in choices] == arms
-        states = [chance.randrange(2), chance.randrange(2)]
-        for n in chance.sample([0, 1], 2)[: 1 if t == 7 else 2]:
-            one.learn(choices[n].id, list(STATES)[states[n]])
-            if t in (10, 13):  # a snapshot is of 20 events
-                one.close()
-                one = player(tmp_path / "a.sqlite", policy)
-        if t == 7:
-            one.forget(older_than=0)
-            arms, states = [arms[n]], [states[n]]
-        loop.learn(t, arms, states)
-    same_bits(state_of(one), loop.state)
 
 
 class Moves(NamedTuple):
@@ -190,49 +177,41 @@ class InTurn:
 
 
 def test_a_policy_that_identifies_decides_once(tmp_path):
-    """Its answers overtake each other, some are forgotten; the decision is that of a plain loop, also after a restart.
+    """Answers overtake each other, some are forgotten; an arm's answers are learned in the order of its plays.
 
-    The loop learns an arm's answers in the order of its plays; the one after a gap is no single move from the last.
+    Its first play moves from state 0, and that after a forgotten one is no single move. Two restarts change nothing.
     """
-    policy, chance, waiting, decided, answers = InTurn(), random.Random(1), [], None, 0
+    policy, chance, waiting, decided, answers = InTurn(), random.Random(1), {}, None, 0
     make = partial(Player, policy, ARMS, states=STATES, store=tmp_path / "a.sqlite", snapshot=30)
-    one, loop, stop, moved = make(), Loop(policy), jax.jit(policy.stop), {}
-    plays = {arm: [] for arm in range(3)}  # [round, state], the state None while open and -1 if forgotten
-
-    def close(entry, arm, state):
-        entry[1] = state
-        while plays[arm] and plays[arm][0][1] is not None:
-            played, state = plays[arm].pop(0)
-            if state >= 0 and not moved.get(arm):
-                loop.learn(played, [arm], [state])
-            elif state >= 0:
-                loop.last[arm] = state
-            moved[arm] = state < 0
-
+    one, plays = make(), [[], [], []]  # of each arm the states, None while open and -1 if forgotten
     for t in range(1, 241):
-        choice, (arms, _) = one.choose(), loop.choose()
-        assert choice.arm == ARMS[arms[0]] and choice.round == t
-        plays[arms[0]].append([t, None])
-        waiting.append((choice.id, arms[0], plays[arms[0]][-1]))
+        choice, arm = one.choose(), (2 - t) % 3
+        assert choice.arm == ARMS[arm] and choice.round == t
+        waiting[choice.id] = arm, len(plays[arm])
+        plays[arm].append(None)
         if len(waiting) > 6:
-            number, arm, entry = waiting.pop(chance.randrange(6))
-            state, answers = int(chance.random() < (0.1, 0.9, 0.2)[arm]), answers + 1
-            one.learn(number, list(STATES)[state])
-            close(entry, arm, state)
+            arm, place = waiting.pop(number := chance.choice(list(waiting)))
+            plays[arm][place], answers = int(chance.random() < (0.1, 0.9, 0.2)[arm]), answers + 1
+            one.learn(number, list(STATES)[plays[arm][place]])
         if t in (30, 70):
-            assert [left.id for left in one.forget(older_than=0)] == [number for number, *_ in waiting]
-            for _, arm, entry in waiting:
-                close(entry, arm, -1)
+            assert [left.id for left in one.forget(older_than=0)] == list(waiting)
+            for arm, place in waiting.values():
+                plays[arm][place] = -1
             waiting.clear()
-        if decided is None and stop(loop.state, t):
-            decided = (ARMS[int(loop.state.leader)], t, answers)
+        counts = np.zeros((3, 2, 2), int)
+        for arm, states in enumerate(plays):
+            known = itertools.takewhile(lambda state: state is not None, states)
+            for before, state in itertools.pairwise([0, *known]):
+                counts[arm, before, state] += before >= 0 and state >= 0
+        assert state_of(one).counts.tolist() == counts.tolist()
+        if decided is None and counts[:, 1, 1].max() >= 25:
+            decided = (ARMS[counts[:, 1, 1].argmax()], t, answers)
         assert one.decision == decided
         if t in (47, 200):  # between snapshots
             one.close()
             one = make()
     assert decided is not None and 60 < decided[1] < 200
     assert str(one.report()).endswith(f"after {decided[2]} answers: green has the largest mean")
-    same_bits(state_of(one), loop.state)
     refuses(one, "row for each arm", lambda: one.add("pink"))
 
 
@@ -292,14 +271,12 @@ def test_wrong_answers_are_refused_by_name():
 def test_wrong_players_are_refused_by_name():
     for message, arguments in {
         "^arms: .* names one twice": {"arms": ["a", "a"]},
-        "^arms: 'red' is not a list": {"arms": "red"},
         "^states: give either": {"rewards": (0, 1)},
         "^states: .* neither": {"states": {"red": {"a": 0}, "b": 1}},
         "^states: NaN": {"states": {"a": np.nan, "b": 1}},
         "^rewards: ": {"states": None, "rewards": (1, 0)},
         "^policy: IMEDMC needs ": {"states": None, "rewards": (0, 1)},
         "^policy: .*decision processes": {"policy": jaxbandit.PSRL()},
-        "^key: ": {"key": -1},
         "^snapshot: ": {"snapshot": 0},
         "^prior: 'blu' is not an arm": {"prior": {"blu": ["clicked"]}},
         "^prior: answer 1 of arm 'red': state: 'bought'": {"prior": {"red": ["bought"]}},
@@ -365,77 +342,60 @@ def test_a_player_without_a_key_has_one_of_its_own_which_the_file_keeps(tmp_path
     assert arms_of(player(fixed, chance, key=0), 10) + arms_of(player(fixed, chance, key=None), 10) == old
 
 
-def test_an_arm_that_comes_later(tmp_path):
-    """The policy's state is that of a player that had the arm from the beginning, and was not offered it."""
-    policy = jaxbandit.UCB1()
-    store, all_arms, chance = tmp_path / "a.sqlite", [*ARMS, "pink"], random.Random(0)
-    one, other = player(store, policy), Player(policy, all_arms, states=STATES)
-    for t in range(30):
-        choice = other.choose(offered=ARMS if t < 10 else None)
-        assert one.choose()[:3] == choice[:3]
-        state = chance.choice(list(STATES))
-        one.learn(choice.id, state)
-        other.learn(choice.id, state)
-        if t == 9:
-            one.add("pink")
-            one.add("pink")
-        if t == 20:
-            one.close()
-            one = player(store, policy)
-    assert one.report().arms == all_arms and one.report().plays[3] > 0
-    same_bits(state_of(one), state_of(other))
-    one.retire("pink")
-    refuses(one, "^arm: 'pink' was retired", lambda: one.add("pink"))
-    refuses(
-        one, "^states: 3 states; the arms have 2 at most", lambda: one.add("grey", states=dict.fromkeys("abc", 0.5))
-    )
-    refuses(one, "^arm: ", lambda: one.add(1))
+def test_arms_that_come_later_and_priors(tmp_path):
+    """Imagined answers are answers of a plain loop.
 
-
-def test_arms_that_begin_with_a_prior_or_like_another(tmp_path):
-    """Imagined answers are answers of a plain loop; an arm like another one has its row of the state."""
-    policy = jaxbandit.IMEDMC()
+    A new arm has the row of the state that it would have without a play, or that of another arm.
+    """
+    policy, store = jaxbandit.IMEDMC(), tmp_path / "a.sqlite"
     prior, chance = {"blue": ["clicked", 0.0, "clicked"], "red": ["ignored"]}, random.Random(0)
-    one, loop = player(tmp_path / "a.sqlite", policy, prior=prior), Loop(policy)
+    one, loop = player(store, policy, prior=prior), Loop(policy)
     for arm, state in ((0, 0), (2, 1), (2, 0), (2, 1)):
         loop.learn(1, [arm], [state])
-    for t in range(1, 31):
+
+    def add(rows, last):
+        loop.state = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), loop.state, rows)
+        loop.last.append(last)
+
+    for t in range(1, 41):
         choice, (arms, _) = one.choose(), loop.choose()
-        assert choice.arm == [*ARMS, "pink"][arms[0]]
+        assert choice.arm == [*ARMS, "pink", "grey"][arms[0]]
         state = chance.randrange(2)
         one.learn(choice.id, list(STATES)[state])
         loop.learn(t, arms, [state])
         if t == 9:
             one.add("pink", like="blue", prior=["ignored", "clicked"])
             one.add("pink")
-            loop.state = jax.tree.map(lambda leaf: jnp.concatenate([leaf, leaf[2:3]]), loop.state)
-            loop.last.append(loop.last[2])
+            add(jax.tree.map(lambda leaf: leaf[2:3], loop.state), loop.last[2])
             for state in (0, 1):
                 loop.learn(t, [3], [state])
         if t == 15:  # between two snapshots
             one.close()
-            one = player(tmp_path / "a.sqlite", policy, prior=dict(reversed(prior.items())))
+            one = player(store, policy, prior=dict(reversed(prior.items())))
+        if t == 20:
+            one.add("grey")
+            add(policy.init(jnp.asarray(TABLE[:1])), 0)
     same_bits(state_of(one), loop.state)
-    assert one.report().plays.sum() == one.report().answers.sum() == 30
-    refuses(one, "^like: 'grey' is not an arm", lambda: one.add("new", like="grey"))
+    report = one.report()
+    assert report.arms == [*ARMS, "pink", "grey"] and report.plays[4] > 0
+    assert report.plays.sum() == report.answers.sum() == 40
+    one.retire("pink")
+    refuses(one, "^arm: 'pink' was retired", lambda: one.add("pink"))
+    refuses(one, "^arm: ", lambda: one.add(1))
+    refuses(one, "^states: 3 states; .* 2 at most", lambda: one.add("new", states=dict.fromkeys("abc", 0.5)))
     refuses(one, "^states: leave it out", lambda: one.add("new", like="red", states=STATES))
+    refuses(one, "^like: 'none' is not an arm", lambda: one.add("new", like="none"))
     refuses(one, "^prior: answer 2 of arm 'new': reward: 0.3; no state", lambda: one.add("new", prior=[1, 0.3]))
     one.close()
     with pytest.raises(ValueError, match="made for another player: prior changed"):
-        player(tmp_path / "a.sqlite", policy)
+        player(store, policy)
 
 
 def test_a_policy_without_scores_is_named():
     @jaxbandit.pytree
-    class Empty:
-        def init(self, reward):
-            return jnp.zeros(len(reward))
-
+    class Empty(jaxbandit.UCB1):
         def scores(self, key, state, t):
-            return state / state, state
-
-        def update(self, state, feedback):
-            return state
+            return jnp.full(3, jnp.nan), state
 
     one = player(None, Empty())
     refuses(one, "^policy: Empty gave a score NaN in round 1", one.choose)
