@@ -148,10 +148,8 @@ def advanced(function: Any, **given: Any) -> Any:
 
 
 def drawn(function: Any, **given: Any) -> None:
-    try:
-        function(**given)
-    finally:
-        plt.close("all")
+    plt.close("all")
+    function(**given)
 
 
 def recorded(environment: Any, policy: Any, t: Any) -> Any:

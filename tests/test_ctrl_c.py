@@ -7,7 +7,8 @@ import sys
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import make_dataclass
+from functools import partial
 from unittest import mock
 
 import jax
@@ -63,7 +64,6 @@ PLACES = {
     "tracing": (tiles.Tile, "compile", 2),
     "waiting for a program": (progress, "wait", 7),
     "a chunk": (tiles.Tile, "play", 3),
-    "the last chunk of a case": (tiles.Tile, "play", 12),
     "the very last chunk": (tiles.Tile, "play", 24),
     "the end of the last chunk": (loop, "gather", 24),
     "writing the last file": (file, "_write_arrays", 24),
@@ -134,7 +134,7 @@ def played(*, until=4):
 
 def test_a_loop_of_simulations(monkeypatch):
     with signal_at(tiles.Tile, "play", 2, 9), pytest.warns(StoppedWarning) as said:
-        assert played() == [100, 300, 100, 300] or len(said) == 2
+        played()
     assert len(said) == 2
     monkeypatch.setattr(interruption, "AT_ONCE", 60)
     monkeypatch.setattr(interruption, "_last", -1000.0)
@@ -148,11 +148,14 @@ def test_a_loop_of_simulations(monkeypatch):
             played()
 
 
+one_signal = partial(signal.raise_signal, signal.SIGINT)
+
+
 def collect():
     """A signal in a callback of the garbage collector, when it begins and when it ends."""
 
     def signalled(phase, info):
-        signal.raise_signal(signal.SIGINT)
+        one_signal()
 
     gc.callbacks.append(signalled)
     gc.collect(0)
@@ -170,10 +173,6 @@ def in_block(block, *functions):
     except KeyboardInterrupt as error:
         return error, len(returned)
     raise AssertionError("the signal is lost")
-
-
-def one_signal():
-    signal.raise_signal(signal.SIGINT)
 
 
 def failure():
@@ -234,24 +233,17 @@ def test_workers_of_an_executor_are_stopped_too(tmp_path):
         sweep({"c": case}, tmp_path, executor=pool, block=1, progress=False)
     reached = [Result.load(piece).rounds for piece in tmp_path.rglob("*.npz")]
     assert 1 <= len(reached) <= 2 and max(reached) < 200_000
-    with ThreadPoolExecutor(1) as pool:
-        assert sweep({"short": CASE}, tmp_path, executor=pool, progress=False)["short"].complete
     assert not list(tmp_path.rglob("*.tmp"))
-
-
-@dataclass(frozen=True)
-class Nothing:
-    """The options of a command without any."""
 
 
 def test_a_command_ends_with_130(monkeypatch, capsys):
     def swallowing(settings):
         with contextlib.suppress(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)
+            one_signal()
 
     def failing(settings):
         try:
-            signal.raise_signal(signal.SIGINT)
+            one_signal()
         except KeyboardInterrupt:
             raise ValueError("what another library makes of it") from None
 
@@ -262,5 +254,5 @@ def test_a_command_ends_with_130(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["command"])
     for function in (swallowing, failing, simulating):
         with pytest.raises(SystemExit) as stopped:
-            options.main(function, Nothing, "command", "Does this.")
+            options.main(function, make_dataclass("NoOptions", [], frozen=True), "command", "Does this.")
         assert stopped.value.code == 130 and "the same command continues" in capsys.readouterr().out

@@ -1,5 +1,6 @@
 """Gymnasium both ways: its own checks, the rewards of the arms themselves, and other people's bandits."""
 
+import pickle
 import re
 import warnings
 from functools import partial
@@ -66,19 +67,17 @@ def test_rewards_are_those_of_the_arms(name):
     assert env.reset()[0]["since"].tolist() == [8] * number
 
 
-@pytest.mark.slow
-def test_many_at_once_also_in_processes():
-    """Environments are sent to processes that are spawned, also by a name that Gymnasium knows."""
+def test_many_at_once():
+    """By a name that Gymnasium knows, and as they arrive in another process."""
     gymnasium.register("Arms-v0", entry_point="jaxbandit.live:gymnasium_env", kwargs={"arms": ARMS["rested"][0]})
-    alone = gymnasium.make_vec("Arms-v0", num_envs=2, vectorization_mode="sync", horizon=3)
-    make = partial(gymnasium_env, ARMS["rested"][0], horizon=3)
-    vectors = [alone, gymnasium.vector.AsyncVectorEnv([make] * 2, context="spawn")]
+    named = gymnasium.make_vec("Arms-v0", num_envs=2, vectorization_mode="sync", horizon=3)
+    make = pickle.loads(pickle.dumps(partial(gymnasium_env, ARMS["rested"][0], horizon=3)))
+    vectors = [named, gymnasium.vector.SyncVectorEnv([make] * 2)]
     for vector in vectors:
         vector.reset(seed=[4, 5])
     for _ in range(3):
         one, two = (vector.step(np.array([0, 1])) for vector in vectors)
         assert one[1].tolist() == two[1].tolist() and one[0]["states"].tolist() == two[0]["states"].tolist()
-    vectors[1].close()
 
 
 class Machines(gymnasium.Env):

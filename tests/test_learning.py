@@ -11,7 +11,7 @@ import pytest
 from test_ctrl_c import signal_at
 
 import jaxbandit
-from jaxbandit import Exchangeable, Learned, Recurrent, RescorlaWagner, Soft, StoppedWarning, metrics
+from jaxbandit import Exchangeable, Learned, Recurrent, RescorlaWagner, StoppedWarning, metrics
 from jaxbandit.learning import load, problem_pool, regret_gradient, save, score_gradient, train, training, tune
 from jaxbandit.learning.problem_pool import pool_of
 from jaxbandit.stress import PriorSpace
@@ -20,8 +20,7 @@ ARMS = jaxbandit.bernoulli([0.6, 0.4])
 CHAINS = jaxbandit.two_state([0.3, 0.2], [0.1, 0.3])
 UNIFORM = PriorSpace(((1, 1), (1, 1)))
 SMALL = Learned.of(Exchangeable(8), horizon=10)
-ADAM = optax.adam(0.01)
-TRAINED = {"runs": 16, "draws": 4, "optimiser": ADAM, "progress": False}  # one program for all trainings
+TRAINED = {"runs": 16, "draws": 4, "optimiser": optax.adam(0.01), "progress": False}  # one program for all trainings
 
 
 @pytest.fixture
@@ -199,16 +198,6 @@ def test_tuning_finds_what_a_grid_does():
     assert means[0] < 1.03 * means.min() < 0.8 * means[1]
     assert tuned.values[0, 0] == pytest.approx(2.0) and tuned.values.shape == (41, 1) and tuned.error.shape == (40, 1)
     assert "inverse_temperature" in str(tuned)
-
-
-@pytest.mark.slow
-def test_tuning_of_an_index_policy():
-    """A field inside of `Soft`, which begins far too large, and any optimiser of optax."""
-    soft = Soft(jaxbandit.UCB1(bonus=1.9), 0.05, highest=2.0)
-    size = {"horizon": 40, "steps": 25, "runs": 100, "draws": 4, "progress": False}
-    tuned = tune(soft, ARMS, {"policy.bonus": (0.0, 2.0)}, optimiser=optax.rmsprop(0.05), **size)
-    assert tuned.policy.policy.bonus < 1.4
-    assert tuned.regret[-5:].mean() < tuned.regret[:5].mean()
 
 
 def gradient(policy=RescorlaWagner(), problems=ARMS, ranges=None, **others):  # noqa: B008 (it is frozen)

@@ -21,7 +21,7 @@ from children import STATES, play_for_ever, player
 
 import jaxbandit
 from jaxbandit import Feedback, members
-from jaxbandit.live import Choice, Player, log_file
+from jaxbandit.live import Choice, Player, largest_draw, log_file
 
 TABLE = np.array([[0.0, 1.0]] * 3)
 NUMBERS = np.zeros((3, 0))
@@ -216,19 +216,18 @@ def test_a_policy_that_identifies_decides_once(tmp_path):
 
 
 def test_the_probability_of_being_the_best():
-    """Against the shares of a million draws from the Beta laws; false alarms below 1e-8."""
+    """Of the arms that are not retired, from the Beta laws of all answers and the prior."""
     one = player(None, jaxbandit.Thompson(2.0, 1.0), prior={"blue": ["clicked"]})
     assert np.isnan(player(None, jaxbandit.UCB1()).report().best).all()
-    counts = np.array([[0, 0], [0, 0], [0, 1]])
+    counts = np.array([[0.0, 0], [0, 0], [0, 1]])
     for t in range(12):
         choice = one.choose()
         one.learn(choice.id, list(STATES)[t % 2])
         counts[ARMS.index(choice.arm), t % 2] += 1
-    draws = np.random.default_rng(0).beta(2 + counts[:, 1], 1 + counts[:, 0], (10**6, 3))
     for left in ([0, 1, 2], [0, 2]):
         report = one.report()
-        shares = np.bincount(draws[:, left].argmax(1)) / 10**6
-        np.testing.assert_allclose(report.best[left], shares, atol=6 * 0.0005)
+        (expected,) = largest_draw.of_betas(2 + counts[None, left, 1], 1 + counts[None, left, 0])
+        np.testing.assert_allclose(report.best[left], expected, rtol=1e-6)
         assert "best" in str(report) and f"{report.best[0]:.1%}" in str(report)
         one.retire("green")
     assert np.isnan(one.report().best[1])
@@ -266,6 +265,12 @@ def test_wrong_answers_are_refused_by_name():
     for reward in (np.nan, 11, None, "1"):
         refuses(numbers, "^reward: .*leave a play", lambda reward=reward: numbers.learn(choice.id, reward=reward))
     refuses(numbers, "^state: 'clicked'; the arms have no states", lambda: numbers.learn(choice.id, "clicked"))
+    states = {"small": {"no": 0.0, "yes": 1.0}, "large": {"nothing": 0.0, "one": 0.5, "two": 1.0}}
+    other = Player(jaxbandit.UCB1(), states, states=states)
+    small, large = other.choose(plays=2)
+    refuses(other, "^state: 'two' is not a state of arm 'small'", lambda: other.learn(small.id, "two"))
+    other.learn({large.id: "two", small.id: 1.0})
+    assert other._position.last == [1, 2]
 
 
 def test_wrong_players_are_refused_by_name():
@@ -284,16 +289,6 @@ def test_wrong_players_are_refused_by_name():
     }.items():
         with pytest.raises(ValueError, match=message):
             Player(**{"policy": jaxbandit.IMEDMC(), "arms": ARMS, "states": STATES} | arguments)
-
-
-def test_states_of_each_arm():
-    """Arms with other names and numbers of states; an answer names a state of its own arm."""
-    states = {"small": {"no": 0.0, "yes": 1.0}, "large": {"nothing": 0.0, "one": 0.5, "two": 1.0}}
-    one = Player(jaxbandit.UCB1(), states, states=states)
-    small, large = one.choose(plays=2)
-    refuses(one, "^state: 'two' is not a state of arm 'small'", lambda: one.learn(small.id, "two"))
-    one.learn({large.id: "two", small.id: 1.0})
-    assert one._position.last == [1, 2]
 
 
 def test_forgotten_plays_and_retired_arms(tmp_path):
@@ -402,19 +397,13 @@ def test_a_policy_without_scores_is_named():
 
 
 def test_a_policy_of_ones_own_whose_code_has_changed(tmp_path):
-    """The state is computed again from all events, and a snapshot keeps the types that a state comes to have."""
+    """The state is computed again from all events."""
 
     def policy(bonus):
         @jaxbandit.pytree
-        class Own:
-            def init(self, reward):
-                return jnp.zeros(len(reward), int)
-
-            def scores(self, key, state, t):
-                return -state.astype(float), state
-
+        class Own(jaxbandit.UCB1):
             def update(self, state, feedback):
-                return state + bonus * (jnp.arange(len(state)) == feedback.arms[0])
+                return state._replace(counts=state.counts.at[feedback.arms, feedback.states].add(bonus))
 
         Own.__qualname__ = "Own"
         return Own()
@@ -425,24 +414,14 @@ def test_a_policy_of_ones_own_whose_code_has_changed(tmp_path):
             one.learn(one.choose().id, "ignored")
         state = state_of(one)
     same_bits(state, player(store, policy(1))._position.state)
-    assert np.asarray(player(store, policy(3))._position.state).tolist() == (3 * np.asarray(state)).tolist()
-
-
-def test_the_plot_of_plays():
-    one = Player(jaxbandit.UCB1(), ARMS, rewards=(0, 1))
-    with pytest.raises(ValueError, match="^history: has no plays"):
-        jaxbandit.plotting.plot_history(one.history())
-    for arm in (0, 0, 1):
-        one.learn({choice.id: 0.5 for choice in one.choose(plays=arm + 1)})
-    one.choose()
-    ax = jaxbandit.plotting.plot_history(one.history())
-    assert [line.get_ydata()[-1] for line in ax.lines] == one.report().plays.tolist()
-    assert ax.get_title() == "5 plays, 1 without an answer" and ax.lines[0].get_label() == "red, mean reward 0.5"
+    assert (player(store, policy(3))._position.state.counts == 3 * state.counts).all()
 
 
 def test_a_result_of_a_players_log(tmp_path):
-    """Its counts are those of a loop over the plays, and regret is refused by name."""
+    """Its counts are those of a loop over the plays, and regret is refused by name; beside it the plot of the plays."""
     numbers = Player(jaxbandit.UCB1(), ARMS, rewards=(0, 1))
+    with pytest.raises(ValueError, match="^history: has no plays"):
+        jaxbandit.plotting.plot_history(numbers.history())
     with pytest.raises(ValueError, match="^result: the player has no plays"):
         numbers.to_result()
     for t, one in [(t, one) for one in (numbers, player(None, jaxbandit.UCB1())) for t in range(20)]:
@@ -463,9 +442,13 @@ def test_a_result_of_a_players_log(tmp_path):
     assert [line.get_label() for line in ax.lines] == ARMS
     result.save(tmp_path / "a.npz")
     assert "regret" not in jaxbandit.Result.load(tmp_path / "a.npz").to_xarray()
-    sums = numbers.to_result().recorded["rewards"]["UCB1"][0, 0, 0, -1]
-    np.testing.assert_allclose(
-        sums, [np.nansum(numbers.history().reward[numbers.history().arm == k]) for k in range(3)]
+    sums, log = numbers.to_result().recorded["rewards"]["UCB1"][0, 0, 0, -1], numbers.history()
+    np.testing.assert_allclose(sums, [np.nansum(log.reward[log.arm == k]) for k in range(3)])
+    ax = jaxbandit.plotting.plot_history(log)
+    assert [line.get_ydata()[-1] for line in ax.lines] == numbers.report().plays.tolist()
+    mean = np.nanmean(log.reward[log.arm == 0])
+    assert (
+        ax.get_title() == "20 plays, 4 without an answer" and ax.lines[0].get_label() == f"red, mean reward {mean:.3g}"
     )
     one.choose(plays=2)
     with pytest.raises(ValueError, match="^result: 1 to 2 arms were played a round"):
@@ -542,33 +525,31 @@ def test_a_damaged_or_lost_wal_is_named(tmp_path):
 
 
 def test_files_that_are_not_the_players(tmp_path, small_store):
-    store, other = tmp_path / "a.sqlite", tmp_path / "b.sqlite"
-    store.write_bytes(small_store[0])
+    store, other, content = tmp_path / "a.sqlite", tmp_path / "b.sqlite", small_store[0]
+    store.write_bytes(content)
     for message, call in {
         "policy changed": lambda: player(store, jaxbandit.UCB1()),
         "key changed .*; give the same": lambda: player(store, key=1),
-        "arms, rewards, states changed": lambda: Player(
-            jaxbandit.IMEDMC(), ["a"], states={"x": 0, "y": 1}, store=store
-        ),
+        "arms, rewards, states": lambda: Player(jaxbandit.IMEDMC(), ["a"], states={"x": 0, "y": 1}, store=store),
     }.items():
         with pytest.raises(ValueError, match=f"a.sqlite: made for another player: .*{message}"):
             call()
-    for command, message in {
-        "user_version = 9": "written as version 9, this reads",
-        "application_id = 5": "not the",
-    }.items():
-        other.write_bytes(small_store[0])
+
+    def with_pragma(text):
+        other.write_bytes(content)
         connection = sqlite3.connect(other)
-        connection.execute(f"PRAGMA {command}")
+        connection.execute(f"PRAGMA {text}")
         connection.close()
+        return other.read_bytes()
+
+    for damaged, message in [
+        (with_pragma("user_version = 9"), "written as version 9, this reads"),
+        (with_pragma("application_id = 5"), "not the"),
+        (b"arm,round,reward\n" * 100, ".*move it away"),
+        *((content[:cut], ".*damaged") for cut in (100, 4096, len(content) - 4096)),
+    ]:
+        other.write_bytes(damaged)
         with pytest.raises(ValueError, match=f"b.sqlite: {message}"):
-            player(other)
-    other.write_text("arm,round,reward\n" * 100)
-    with pytest.raises(ValueError, match=r"b.sqlite: .*move it away"):
-        player(other)
-    for cut in (100, 4096, len(small_store[0]) - 4096):
-        other.write_bytes(small_store[0][:cut])
-        with pytest.raises(ValueError, match=r"b.sqlite: .*damaged"):
             player(other)
     with pytest.raises(FileNotFoundError, match="nowhere: no such folder"):
         player(tmp_path / "nowhere" / "a.sqlite")
@@ -610,18 +591,14 @@ def test_a_full_disk_loses_nothing(tmp_path):
         again.choose()
 
 
-def test_a_file_that_was_moved_is_named(tmp_path):
+def test_a_player_is_of_one_process_and_one_file(tmp_path, monkeypatch):
     one = player(tmp_path / "a.sqlite")
     one.choose()
+    with monkeypatch.context() as patched, pytest.raises(RuntimeError, match="make a new player in each process"):
+        patched.setattr(log_file.os, "getpid", lambda: -1)
+        one.choose()
     (tmp_path / "a.sqlite").rename(tmp_path / "b.sqlite")
     with pytest.raises(FileNotFoundError, match=r"was moved, deleted or replaced .*a.sqlite"):
-        one.choose()
-
-
-def test_a_player_is_of_one_process(monkeypatch):
-    one = player(None)
-    monkeypatch.setattr(log_file.os, "getpid", lambda: -1)
-    with pytest.raises(RuntimeError, match="make a new player in each process"):
         one.choose()
 
 

@@ -1,6 +1,5 @@
 """Sweeps: the counts of simulate whatever happens in between; every refusal; kill -9, full disks, damaged files."""
 
-import contextlib
 import dataclasses
 import errno
 import json
@@ -19,7 +18,6 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
-import filelock
 import jax
 import numpy as np
 import pytest
@@ -27,12 +25,10 @@ from children import ARMS, cases, digest
 
 import jaxbandit
 from jaxbandit import KLUCB, UCBSM, Result, Uniform, grid, simulate, sweep, two_state
-from jaxbandit.sweeps import storage, tasks
+from jaxbandit.sweeps import storage, sweep_loop, tasks
 
-CHILD = Path(__file__).parent / "children.py"
 CASE = {"scenarios": ARMS, "policies": {"ucb": UCBSM(), "u": Uniform()}, "horizon": 300, "times": [7, 150, 300]}
 MANY_FILES = {"every": 1e-9, "block": 4}  # a new one after every chunk of rounds
-HERE = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
 
 
 def contents(folder):
@@ -58,23 +54,16 @@ def test_files_of_runs_are_kept_where_more_or_fewer_are_asked_for(tmp_path):
         simulate(**CASE, runs=10, resume=later["c"])
 
 
-def test_what_changed_is_refused(tmp_path):
-    case = {**CASE, "runs": 2}
+def test_what_is_refused_changes_no_file(tmp_path):
+    """Cases that changed since the folder was written, and wrong arguments, which make no new folder either."""
+    case, slower = {**CASE, "runs": 2}, two_state([0.5, 0.4, 0.2], [0.4, 0.55, 0.65])
     sweep({"c": case}, tmp_path)
     before = contents(tmp_path)
-    for field, change in {
-        r"policies\['ucb'\]\.L": {"policies": {"ucb": UCBSM(2.0), "u": Uniform()}},
-        r"scenarios\['scenario'\]\.means\(\), ": {"scenarios": two_state([0.5, 0.4, 0.2], [0.4, 0.55, 0.65])},
-        "horizon": {"horizon": 301},
-        "key": {"key": jax.random.key(1)},
-    }.items():
-        with pytest.raises(ValueError, match=rf"cases\['c'\]: {field}.*changed"):
-            sweep({"new": case, "c": {**case, **change}}, tmp_path)
-        assert contents(tmp_path) == before
-
-
-def test_bad_arguments_write_nothing(tmp_path):
-    for case, options, message in [
+    for change, options, message in [
+        ({"policies": {"ucb": UCBSM(2.0), "u": Uniform()}}, {}, r"cases\['c'\]: policies\['ucb'\]\.L.*changed"),
+        ({"scenarios": slower}, {}, r"cases\['c'\]: scenarios\['scenario'\]\.means\(\), .*changed"),
+        ({"horizon": 301}, {}, r"cases\['c'\]: horizon.*changed"),
+        ({"key": jax.random.key(1)}, {}, r"cases\['c'\]: key.*changed"),
         ({"runs": 0}, {}, r"cases\['c'\]: runs: 0"),
         ({"rums": 3}, {}, r"cases\['c'\]: .*rums"),
         ({"runs": range(3)}, {}, "give their number"),
@@ -83,8 +72,11 @@ def test_bad_arguments_write_nothing(tmp_path):
         ({}, {"every": 0}, "every"),
     ]:
         with pytest.raises(ValueError, match=message):
-            sweep({"c": CASE | case}, tmp_path / "s", **options)
-    assert not (tmp_path / "s").exists()
+            sweep({"new": case, "c": case | change}, tmp_path, **options)
+        assert contents(tmp_path) == before
+    with pytest.raises(ValueError, match="rums"):
+        sweep({"c": {**case, "rums": 3}}, tmp_path / "new")
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_grid_is_called_by_short_numbers():
@@ -145,47 +137,33 @@ def test_damaged_and_foreign_files_are_named(tmp_path):
         assert equal(sweep(case, tmp_path, **MANY_FILES)["c"], whole)
 
 
-@contextlib.contextmanager
-def not_written():
-    """Nobody may write to folders of others; as root, who may, by being another user."""
-    user = os.geteuid()
-    os.seteuid(65534 if user == 0 else user)
-    try:
-        yield
-    finally:
-        os.seteuid(user)
-
-
-@pytest.fixture(params=[0o444, 0o666], ids=["nothing", "lock"])
-def read_only(request):
-    """A finished sweep of two cases in a folder in which nothing can be written, or the lock alone."""
+@pytest.mark.parametrize("lock", [0o444, 0o666], ids=["nothing", "lock"])
+def test_a_finished_sweep_is_read_in_a_folder_that_cannot_be_written(lock):
+    """Where nothing can be written, or the lock alone; root, who may write everywhere, becomes another user."""
     cases = {name: {**CASE, "runs": 6, "key": jax.random.key(n)} for n, name in enumerate("ab")}
     with tempfile.TemporaryDirectory() as place:
-        folder = Path(place) / "s"
+        folder, user = Path(place) / "s", os.geteuid()
         sweep(cases, folder, **MANY_FILES)
         places = [Path(place), *folder.rglob("*"), folder]
         for item in places:
             item.chmod(0o555 if item.is_dir() else 0o444)
-        (folder / storage.LOCK).chmod(request.param)
-        with not_written():
-            yield cases, folder
-        for item in places:
-            item.chmod(0o755)
-
-
-def test_a_finished_sweep_is_read_in_a_folder_that_cannot_be_written(read_only):
-    cases, folder = read_only
-    results = sweep(cases, folder)
-    assert all(equal(results[name], simulate(**case)) for name, case in cases.items())
-    assert list(jaxbandit.load_sweep(folder)) == ["a", "b"]
-    for more, message in [
-        ({"a": {**cases["a"], "runs": 7}}, r"cannot be written, and cases\['a'\] is not finished"),
-        ({"c": cases["a"]}, r"cannot be written, and has no cases\['c'\]"),
-    ]:
-        with pytest.raises(PermissionError, match=message):
-            sweep(cases | more, folder)
-    with pytest.raises(PermissionError):
-        sweep(cases, folder / "new")
+        (folder / storage.LOCK).chmod(lock)
+        os.seteuid(65534 if user == 0 else user)
+        try:
+            results = sweep(cases, folder)
+            assert all(equal(results[name], simulate(**case)) for name, case in cases.items())
+            assert list(jaxbandit.load_sweep(folder)) == ["a", "b"]
+            for place, more, message in [
+                (folder, {"a": {**cases["a"], "runs": 7}}, r"cannot be written, and cases\['a'\] is not finished"),
+                (folder, {"c": cases["a"]}, r"cannot be written, and has no cases\['c'\]"),
+                (folder / "new", {}, "new"),
+            ]:
+                with pytest.raises(PermissionError, match=message):
+                    sweep(cases | more, place)
+        finally:
+            os.seteuid(user)
+            for item in places:
+                item.chmod(0o755)
 
 
 def test_counts_are_those_of_simulate_and_read_without_their_cases(tmp_path):
@@ -320,11 +298,11 @@ def test_the_error_of_a_worker_stops_the_others(tmp_path, monkeypatch):
             other_plays.wait(60)
             raise OSError(errno.ENOSPC, "full")
         other_plays.set()
-        end = time.monotonic() + 60
-        while not stopped() and time.monotonic() < end:
+        for _ in range(6000):
+            if stopped():
+                stopped_early.append(True)
+                raise KeyboardInterrupt
             time.sleep(0.01)
-        stopped_early.append(time.monotonic() < end)
-        raise KeyboardInterrupt
 
     monkeypatch.setattr(tasks, "play", play)
     case = {"c": {**CASE, "runs": 4}}
@@ -341,32 +319,32 @@ def undisturbed():
 
 
 def start_child(folder, *how, **options):
-    command = [sys.executable, str(CHILD), str(folder), *how]
-    return subprocess.Popen(command, env=HERE, stdout=subprocess.PIPE, text=True, **options)
+    command = [sys.executable, str(Path(__file__).with_name("children.py")), str(folder), *how]
+    here = {**os.environ, "PYTHONPATH": str(Path(__file__).parent.parent)}
+    return subprocess.Popen(command, env=here, stdout=subprocess.PIPE, text=True, **options)
 
 
-def test_the_second_of_two_sweeps_is_refused_while_the_first_lives(tmp_path, capsys):
-    child = start_child(tmp_path)
-    while not (tmp_path / storage.HOLDER).exists():
-        assert child.poll() is None
-        time.sleep(0.01)
-    with pytest.raises(BlockingIOError, match=rf"process {child.pid} on .* is at work"):
-        sweep({"c": {**CASE, "runs": 2}}, tmp_path)
-    with child:
-        child.kill()
-    sweep({"c": {**CASE, "runs": 2}}, tmp_path)
-    assert f"process {child.pid} on" in capsys.readouterr().err
-    sweep({"c": {**CASE, "runs": 2}}, tmp_path)
-    assert capsys.readouterr().err == ""
+def test_a_second_sweep_is_refused_while_the_first_is_at_work(tmp_path, monkeypatch, capsys):
+    """The process that is at work is named, if it can be read, and so is one that died; then the folder is free."""
+    case, holder, play = {"c": {**CASE, "runs": 2}}, tmp_path / storage.HOLDER, sweep_loop.play
+    this = f"process {os.getpid()} on "
 
-
-def test_a_holder_that_cannot_be_read_is_refused_in_a_sentence_all_the_same(tmp_path):
-    with filelock.FileLock(tmp_path / storage.LOCK):
-        for text in (None, ""):
+    def play_beside_another(*asked):
+        for text, who in ((holder.read_text(), f"{this}.*"), ("", "another process"), (None, "another process")):
+            holder.unlink()
             if text is not None:
-                (tmp_path / storage.HOLDER).write_text(text)
-            with pytest.raises(BlockingIOError, match="another process is at work on this folder"):
-                sweep({"c": CASE}, tmp_path)
+                holder.write_text(text)
+            with pytest.raises(BlockingIOError, match=f"{who} is at work on this folder"):
+                sweep(case, tmp_path)
+        return play(*asked)
+
+    monkeypatch.setattr(sweep_loop, "play", play_beside_another)
+    sweep(case, tmp_path)
+    monkeypatch.undo()
+    assert capsys.readouterr().err == "" and not holder.exists()
+    holder.write_text(this)  # as kill -9 leaves it
+    sweep(case, tmp_path)
+    assert f"{this} was killed" in capsys.readouterr().err and not holder.exists()
 
 
 @pytest.mark.slow
