@@ -1,7 +1,6 @@
 """Gymnasium both ways: its own checks, the rewards of the arms themselves, and other people's bandits."""
 
 import pickle
-import re
 import warnings
 from functools import partial
 
@@ -102,7 +101,7 @@ def test_a_policy_plays_the_bandit_of_somebody_else():
         report = play(jaxbandit.UCB1(), Machines(), 40, **kind).report()
         assert report.arms == ["5", "6", "7"] and report.mean.tolist() == [0, 0, 1]
         assert report.answers.sum() == 40 and report.plays[2] > 20
-    with pytest.raises(ValueError, match=re.escape("env: its actions are Box")):
+    with pytest.raises(ValueError, match="env: its actions are Box"):
         play(jaxbandit.UCB1(), gymnasium_env(*ARMS["two plays"], horizon=2), 1, rewards=(0, 1))
     with pytest.raises(ValueError, match="^states: action 7 paid 1, which they do not have"):
         play(jaxbandit.UCB1(), Machines(), 40, states={"lost": 0, "won": 2})

@@ -10,6 +10,7 @@ import time
 from datetime import timedelta
 from functools import partial
 from typing import Any, NamedTuple
+from unittest import mock
 
 import chex
 import jax
@@ -591,11 +592,11 @@ def test_a_full_disk_loses_nothing(tmp_path):
         again.choose()
 
 
-def test_a_player_is_of_one_process_and_one_file(tmp_path, monkeypatch):
+def test_a_player_is_of_one_process_and_one_file(tmp_path):
     one = player(tmp_path / "a.sqlite")
     one.choose()
-    with monkeypatch.context() as patched, pytest.raises(RuntimeError, match="make a new player in each process"):
-        patched.setattr(log_file.os, "getpid", lambda: -1)
+    another = mock.patch.object(log_file.os, "getpid", return_value=-1)
+    with another, pytest.raises(RuntimeError, match="make a new player in each process"):
         one.choose()
     (tmp_path / "a.sqlite").rename(tmp_path / "b.sqlite")
     with pytest.raises(FileNotFoundError, match=r"was moved, deleted or replaced .*a.sqlite"):
