@@ -153,13 +153,13 @@ def test_a_finished_sweep_is_read_in_a_folder_that_cannot_be_written(lock):
             results = sweep(cases, folder)
             assert all(equal(results[name], simulate(**case)) for name, case in cases.items())
             assert list(jaxbandit.load_sweep(folder)) == ["a", "b"]
-            for place, more, message in [
+            for where, more, message in [
                 (folder, {"a": {**cases["a"], "runs": 7}}, r"cannot be written, and cases\['a'\] is not finished"),
                 (folder, {"c": cases["a"]}, r"cannot be written, and has no cases\['c'\]"),
                 (folder / "new", {}, "new"),
             ]:
                 with pytest.raises(PermissionError, match=message):
-                    sweep(cases | more, place)
+                    sweep(cases | more, where)
         finally:
             os.seteuid(user)
             for item in places:
