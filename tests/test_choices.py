@@ -1,6 +1,6 @@
 """Fits to choices: against plain loops, SciPy's optimiser, finite differences, and players with known fields."""
 
-from functools import partial
+from unittest import mock
 
 import jax
 import jax.numpy as jnp
@@ -19,14 +19,13 @@ from jaxbandit.choices import (
     read_choices,
     recover,
     recover_models,
+    recovery,
 )
 from jaxbandit.choices.parameter_ranges import ranges_of
-from jaxbandit.choices.recovery import choices_of
 
 SEEN = read_choices({"arm": list("0110111001"), "reward": list("1010110011")})
 ARMS = jaxbandit.bernoulli([0.7, 0.3])
 RANGES = {"learning_rate": (0, 1), "inverse_temperature": (0, 20)}
-played_by = partial(choices_of, RescorlaWagner(), ranges_of(RescorlaWagner(), RANGES), ARMS)
 
 
 def rescorla_wagner(choices, number, alpha, beta, initial=0.5, below=None, forgetting=0.0, stickiness=0.0):
@@ -135,14 +134,15 @@ def test_estimates_errors_and_their_coverage():
     errors that are 30 % too small are noticed. Two of them against Nelder and Mead on the loop's likelihood, with
     errors from its second differences."""
     truth = np.random.default_rng(3).uniform((0.3, 2.0), (0.7, 5.0), (200, 2))
-    result = recover(RescorlaWagner(), RANGES, ARMS, truth=truth, rounds=300, starts=1)
+    with mock.patch.object(recovery, "fit", wraps=fit) as fitting:
+        result = recover(RescorlaWagner(), RANGES, ARMS, truth=truth, rounds=300, starts=1)
     assert (result.coverage > 0.87).all()
     assert (abs(result.bias) < (0.05, 0.5)).all() and (result.correlation > (0.7, 0.8)).all()
     assert not result.fitted.at_edge.mean() > 0.03
     assert np.isnan(result.fitted.standard_errors[result.fitted.at_edge.any(1)]).all()
     np.testing.assert_allclose(result.fitted.bic - result.fitted.aic, 2 * np.log(300) - 4)
     assert f"AIC {result.fitted.aic.sum():,.2f}" in str(result.fitted)
-    fitted, h, played = result.fitted, 1e-4, played_by(truth, 300, jax.random.split(jax.random.key(0))[1])
+    fitted, h, played = result.fitted, 1e-4, fitting.call_args.args[1]
     for n in np.flatnonzero(np.isfinite(fitted.standard_errors).all(1))[:2]:
 
         def loss(x, n=n):
@@ -167,7 +167,9 @@ def test_a_population():
     logits = mean + spread * random.standard_normal((200, 2))
     ends = np.array(list(RANGES.values()), float)
     truth = ends[:, 0] + (ends[:, 1] - ends[:, 0]) / (1 + np.exp(-logits))
-    result = fit_population(RescorlaWagner(), played_by(truth, 150, jax.random.key(5)), RANGES, most_steps=12)
+    policy = RescorlaWagner()
+    played = recovery.choices_of(policy, ranges_of(policy, RANGES), ARMS, truth, 150, jax.random.key(5))
+    result = fit_population(policy, played, RANGES, most_steps=6)
     assert (abs(result.mean - mean) < 5 * np.array([0.1, 0.07])).all()  # spread and posterior errors over sqrt(200)
     assert (abs(result.spread - spread) < 5 * np.array([0.1, 0.07])).all()
     middle = ((result.typical - truth) ** 2).mean(0)

@@ -233,6 +233,8 @@ def test_workers_of_an_executor_are_stopped_too(tmp_path):
         sweep({"c": case}, tmp_path, executor=pool, block=1, progress=False)
     reached = [Result.load(piece).rounds for piece in tmp_path.rglob("*.npz")]
     assert 1 <= len(reached) <= 2 and max(reached) < 200_000
+    with ThreadPoolExecutor(1) as pool:
+        assert sweep({"short": CASE}, tmp_path, executor=pool, progress=False)["short"].complete
     assert not list(tmp_path.rglob("*.tmp"))
 
 
