@@ -431,9 +431,8 @@ def test_a_number_is_no_path():
 
 
 def test_a_discount_near_one_takes_too_many_rounds():
-    for discount in (1 - 1e-9, np.nextafter(1.0, 0.0)):
-        with pytest.raises(ValueError, match="^discount: .* takes more than 2,000,000 rounds"):
-            jaxbandit.indices.rounds_to_record(discount)
+    with pytest.raises(ValueError, match="^discount: .* takes more than 2,000,000 rounds"):
+        jaxbandit.indices.rounds_to_record(np.nextafter(1.0, 0.0))
 
 
 def test_numbers_beyond_float32_do_not_end_the_process():
