@@ -1,7 +1,6 @@
 """What tests kill: a player that plays from a file for ever, and a sweep, `python tests/children.py FOLDER [HOW]`.
 
-With pool, the sweep is played by another process, whose number it writes to FOLDER.worker; with dask by two workers,
-one of which it kills.
+With pool, the sweep is played by another process, whose number it writes to FOLDER.worker.
 """
 
 import hashlib
@@ -49,50 +48,47 @@ def play_for_ever(store, seed, told):
 
 
 def cases():
-    common = {"scenarios": ARMS, "runs": 30, "times": [10, 3000, 12000], "chunk": 300}
+    common = {"scenarios": ARMS, "runs": 20, "times": [10, 3000, 9000], "chunk": 300}
     return {
-        "short": {"policies": {"ucb": UCBSM(), "u": Uniform()}, "horizon": 12000, **common},
-        "long": {"policies": {"ucb": [UCBSM(), UCBSM(2.0)]}, "horizon": 20000, "shuffle": True, **common},
+        "short": {"policies": {"ucb": UCBSM(), "u": Uniform()}, "horizon": 9000, **common},
+        "long": {"policies": {"ucb": [UCBSM(), UCBSM(2.0)]}, "horizon": 12000, "shuffle": True, **common},
     }
 
 
 def digest(results):
     """One number for all counts."""
     total = hashlib.sha256()
-    for name in sorted(results):
-        for label in sorted(results[name].visits):
-            total.update(f"{name} {label} {results[name].visits[label].shape}".encode())
-            total.update(results[name].visits[label].tobytes())
+    for name, result in sorted(results.items()):
+        for label, visits in sorted(result.visits.items()):
+            total.update(f"{name} {label} {visits.shape}".encode() + visits.tobytes())
     return total.hexdigest()
 
 
-def kill_a_worker(cluster, folder):
-    """Once the first piece is written."""
-    while not list(folder.glob("*/runs-*.npz")):
-        time.sleep(0.01)
-    os.kill(next(iter(cluster.workers.values())).pid, signal.SIGKILL)
-
-
 def on_dask(folder):
+    """By two workers, one of which is killed once the first piece is written."""
     from distributed import Client, LocalCluster
+
+    def kill_a_worker():
+        while not list(folder.glob("*/runs-*.npz")):
+            time.sleep(0.01)
+        os.kill(next(iter(cluster.workers.values())).pid, signal.SIGKILL)
 
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
     with LocalCluster(**options) as cluster, Client(cluster) as client:
-        killer = threading.Thread(target=kill_a_worker, args=(cluster, folder))
-        killer.start()
-        results = jaxbandit.sweep(cases(), folder, executor=client.get_executor(), block=12, every=0.02)
+        (killer := threading.Thread(target=kill_a_worker)).start()
+        results = jaxbandit.sweep(cases(), folder, executor=client.get_executor(), block=10, every=0.02)
         killer.join()
     return results
 
 
 def main(folder, how="alone"):
     if how == "alone":
-        return jaxbandit.sweep(cases(), folder, block=12, every=0.02, progress=False)
+        return jaxbandit.sweep(cases(), folder, block=10, every=0.02, progress=False)
     if how == "dask":
         return on_dask(folder)
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         Path(f"{folder}.worker").write_text(str(pool.submit(os.getpid).result()))
-        return jaxbandit.sweep(cases(), folder, executor=pool, block=1, every=0.02)
+        return jaxbandit.sweep(cases(), folder, executor=pool, block=2, every=0.02)
 
 
 if __name__ == "__main__":

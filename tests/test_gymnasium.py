@@ -1,6 +1,6 @@
 """Gymnasium both ways: its own checks, the rewards of the arms themselves, and other people's bandits."""
 
-import re
+import pickle
 import warnings
 from functools import partial
 
@@ -67,25 +67,16 @@ def test_rewards_are_those_of_the_arms(name):
 
 
 def test_many_at_once():
-    vector = gymnasium.vector.SyncVectorEnv([lambda: gymnasium_env(ARMS["rested"][0], horizon=4)] * 3)
-    vector.reset(seed=[1, 1, 2])
-    rewards = np.array([vector.step(np.array([0, 0, 0]))[1] for _ in range(4)])
-    assert (rewards[:, 0] == rewards[:, 1]).all() and rewards.shape == (4, 3)
-
-
-@pytest.mark.slow
-def test_many_at_once_in_processes():
-    """Environments are sent to processes that are spawned, also by a name that Gymnasium knows."""
+    """By a name that Gymnasium knows, and as they arrive in another process."""
     gymnasium.register("Arms-v0", entry_point="jaxbandit.live:gymnasium_env", kwargs={"arms": ARMS["rested"][0]})
-    alone = gymnasium.make_vec("Arms-v0", num_envs=2, vectorization_mode="sync", horizon=3)
-    make = partial(gymnasium_env, ARMS["rested"][0], horizon=3)
-    vectors = [alone, gymnasium.vector.AsyncVectorEnv([make] * 2, context="spawn")]
+    named = gymnasium.make_vec("Arms-v0", num_envs=2, vectorization_mode="sync", horizon=3)
+    make = pickle.loads(pickle.dumps(partial(gymnasium_env, ARMS["rested"][0], horizon=3)))
+    vectors = [named, gymnasium.vector.SyncVectorEnv([make] * 2)]
     for vector in vectors:
         vector.reset(seed=[4, 5])
     for _ in range(3):
         one, two = (vector.step(np.array([0, 1])) for vector in vectors)
         assert one[1].tolist() == two[1].tolist() and one[0]["states"].tolist() == two[0]["states"].tolist()
-    vectors[1].close()
 
 
 class Machines(gymnasium.Env):
@@ -110,7 +101,7 @@ def test_a_policy_plays_the_bandit_of_somebody_else():
         report = play(jaxbandit.UCB1(), Machines(), 40, **kind).report()
         assert report.arms == ["5", "6", "7"] and report.mean.tolist() == [0, 0, 1]
         assert report.answers.sum() == 40 and report.plays[2] > 20
-    with pytest.raises(ValueError, match=re.escape("env: its actions are Box")):
+    with pytest.raises(ValueError, match="env: its actions are Box"):
         play(jaxbandit.UCB1(), gymnasium_env(*ARMS["two plays"], horizon=2), 1, rewards=(0, 1))
     with pytest.raises(ValueError, match="^states: action 7 paid 1, which they do not have"):
         play(jaxbandit.UCB1(), Machines(), 40, states={"lost": 0, "won": 2})

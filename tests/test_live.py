@@ -1,5 +1,6 @@
 """A player for real arms: against a plain loop, after kills, with damaged files, and with two processes."""
 
+import itertools
 import json
 import multiprocessing
 import random
@@ -9,6 +10,7 @@ import time
 from datetime import timedelta
 from functools import partial
 from typing import Any, NamedTuple
+from unittest import mock
 
 import chex
 import jax
@@ -20,7 +22,7 @@ from children import STATES, play_for_ever, player
 
 import jaxbandit
 from jaxbandit import Feedback, members
-from jaxbandit.live import Choice, Player, log_file
+from jaxbandit.live import Choice, Player, largest_draw, log_file
 
 TABLE = np.array([[0.0, 1.0]] * 3)
 NUMBERS = np.zeros((3, 0))
@@ -120,45 +122,31 @@ def test_a_player_is_a_plain_loop(policy, store, tmp_path):
     same_bits(state_of(one), loop.state)
 
 
-def test_numbers_and_several_plays():
-    policy = jaxbandit.UCB1()
-    one, loop = Player(policy, ARMS, rewards=(-2, 5), key=jax.random.key(3)), Loop(policy, NUMBERS, 3)
-    draw = np.random.default_rng(0)
+def test_a_round_of_several_plays_is_learned_at_once(tmp_path):
+    """Of numbers, one by one, in any order, over a stop; of a round with a play that was forgotten the other ones."""
+    policy, chance = jaxbandit.UCB1(memory=jaxbandit.Window(6)), np.random.default_rng(0)
+    make = partial(Player, policy, ARMS, rewards=(-2, 5), key=3, store=tmp_path / "a.sqlite", snapshot=20)
+    one, loop = make(), Loop(policy, NUMBERS, 3)
     for _ in range(20):
         choices, (arms, t) = one.choose(plays=2), loop.choose(2)
         assert [ARMS.index(choice.arm) for choice in choices] == arms and {choice.round for choice in choices} == {t}
-        rewards = draw.normal(size=2).clip(-2, 5)
-        one.learn({choice.id: reward for choice, reward in zip(choices, rewards)})
-        loop.learn(t, arms, [0, 0], rewards)
+        rewards, kept = chance.normal(size=2).clip(-2, 5), [0] if t == 7 else [0, 1]
+        for n in reversed(kept) if t % 2 else kept:
+            one.learn(choices[n].id, reward=rewards[n])
+            if t in (10, 13):  # a snapshot is of 20 events
+                one.close()
+                one = make()
+        one.forget(older_than=0)  # what was not answered
+        loop.learn(t, [arms[n] for n in kept], [0 for _ in kept], rewards[kept])
     same_bits(state_of(one), loop.state)
     report = one.report()
-    assert report.plays.sum() == report.answers.sum() == 40 and not report.open.any()
+    assert report.plays.sum() == 40 and report.answers.sum() == 39 and not report.open.any()
     assert (report.low < report.mean).all() and (report.mean < report.high).all() and "green" in str(report)
     low, mean, high = ((np.array(ends) + 2) / 7 for ends in (report.low, report.mean, report.high))
     radius = np.log(2 * report.answers * (report.answers + 1) / 0.05) / report.answers
     for end in (low, high):
         kl = mean * np.log(mean / end) + (1 - mean) * np.log((1 - mean) / (1 - end))
         np.testing.assert_allclose(kl, radius, rtol=1e-3)
-
-
-def test_a_round_of_several_plays_is_learned_at_once(tmp_path):
-    """One by one, in any order, over a stop; of a round with a play that was forgotten the other ones."""
-    policy = jaxbandit.UCB1(memory=jaxbandit.Window(6))
-    one, loop, chance = player(tmp_path / "a.sqlite", policy), Loop(policy), random.Random(0)
-    for _ in range(20):
-        choices, (arms, t) = one.choose(plays=2), loop.choose(2)
-        assert [ARMS.index(choice.arm) for choice in choices] == arms
-        states = [chance.randrange(2), chance.randrange(2)]
-        for n in chance.sample([0, 1], 2)[: 1 if t == 7 else 2]:
-            one.learn(choices[n].id, list(STATES)[states[n]])
-            if t in (10, 13):  # a snapshot is of 20 events
-                one.close()
-                one = player(tmp_path / "a.sqlite", policy)
-        if t == 7:
-            one.forget(older_than=0)
-            arms, states = [arms[n]], [states[n]]
-        loop.learn(t, arms, states)
-    same_bits(state_of(one), loop.state)
 
 
 class Moves(NamedTuple):
@@ -190,66 +178,57 @@ class InTurn:
 
 
 def test_a_policy_that_identifies_decides_once(tmp_path):
-    """Its answers overtake each other, some are forgotten; the decision is that of a plain loop, also after a restart.
+    """Answers overtake each other, some are forgotten; an arm's answers are learned in the order of its plays.
 
-    The loop learns an arm's answers in the order of its plays; the one after a gap is no single move from the last.
+    Its first play moves from state 0, and that after a forgotten one is no single move. Two restarts change nothing.
     """
-    policy, chance, waiting, decided, answers = InTurn(), random.Random(1), [], None, 0
+    policy, chance, waiting, decided, answers = InTurn(), random.Random(1), {}, None, 0
     make = partial(Player, policy, ARMS, states=STATES, store=tmp_path / "a.sqlite", snapshot=30)
-    one, loop, stop, moved = make(), Loop(policy), jax.jit(policy.stop), {}
-    plays = {arm: [] for arm in range(3)}  # [round, state], the state None while open and -1 if forgotten
-
-    def close(entry, arm, state):
-        entry[1] = state
-        while plays[arm] and plays[arm][0][1] is not None:
-            played, state = plays[arm].pop(0)
-            if state >= 0 and not moved.get(arm):
-                loop.learn(played, [arm], [state])
-            elif state >= 0:
-                loop.last[arm] = state
-            moved[arm] = state < 0
-
+    one, plays = make(), [[], [], []]  # of each arm the states, None while open and -1 if forgotten
     for t in range(1, 241):
-        choice, (arms, _) = one.choose(), loop.choose()
-        assert choice.arm == ARMS[arms[0]] and choice.round == t
-        plays[arms[0]].append([t, None])
-        waiting.append((choice.id, arms[0], plays[arms[0]][-1]))
+        choice, arm = one.choose(), (2 - t) % 3
+        assert choice.arm == ARMS[arm] and choice.round == t
+        waiting[choice.id] = arm, len(plays[arm])
+        plays[arm].append(None)
         if len(waiting) > 6:
-            number, arm, entry = waiting.pop(chance.randrange(6))
-            state, answers = int(chance.random() < (0.1, 0.9, 0.2)[arm]), answers + 1
-            one.learn(number, list(STATES)[state])
-            close(entry, arm, state)
+            arm, place = waiting.pop(number := chance.choice(list(waiting)))
+            plays[arm][place], answers = int(chance.random() < (0.1, 0.9, 0.2)[arm]), answers + 1
+            one.learn(number, list(STATES)[plays[arm][place]])
         if t in (30, 70):
-            assert [left.id for left in one.forget(older_than=0)] == [number for number, *_ in waiting]
-            for _, arm, entry in waiting:
-                close(entry, arm, -1)
+            assert [left.id for left in one.forget(older_than=0)] == list(waiting)
+            for arm, place in waiting.values():
+                plays[arm][place] = -1
             waiting.clear()
-        if decided is None and stop(loop.state, t):
-            decided = (ARMS[int(loop.state.leader)], t, answers)
+        counts = np.zeros((3, 2, 2), int)
+        for arm, states in enumerate(plays):
+            known = itertools.takewhile(lambda state: state is not None, states)
+            for before, state in itertools.pairwise([0, *known]):
+                counts[arm, before, state] += before >= 0 and state >= 0
+        assert state_of(one).counts.tolist() == counts.tolist()
+        if decided is None and counts[:, 1, 1].max() >= 25:
+            decided = (ARMS[counts[:, 1, 1].argmax()], t, answers)
         assert one.decision == decided
         if t in (47, 200):  # between snapshots
             one.close()
             one = make()
     assert decided is not None and 60 < decided[1] < 200
     assert str(one.report()).endswith(f"after {decided[2]} answers: green has the largest mean")
-    same_bits(state_of(one), loop.state)
     refuses(one, "row for each arm", lambda: one.add("pink"))
 
 
 def test_the_probability_of_being_the_best():
-    """Against the shares of a million draws from the Beta laws; false alarms below 1e-8."""
+    """Of the arms that are not retired, from the Beta laws of all answers and the prior."""
     one = player(None, jaxbandit.Thompson(2.0, 1.0), prior={"blue": ["clicked"]})
     assert np.isnan(player(None, jaxbandit.UCB1()).report().best).all()
-    counts = np.array([[0, 0], [0, 0], [0, 1]])
+    counts = np.array([[0.0, 0], [0, 0], [0, 1]])
     for t in range(12):
         choice = one.choose()
         one.learn(choice.id, list(STATES)[t % 2])
         counts[ARMS.index(choice.arm), t % 2] += 1
-    draws = np.random.default_rng(0).beta(2 + counts[:, 1], 1 + counts[:, 0], (10**6, 3))
     for left in ([0, 1, 2], [0, 2]):
         report = one.report()
-        shares = np.bincount(draws[:, left].argmax(1)) / 10**6
-        np.testing.assert_allclose(report.best[left], shares, atol=6 * 0.0005)
+        (expected,) = largest_draw.of_betas(2 + counts[None, left, 1], 1 + counts[None, left, 0])
+        np.testing.assert_allclose(report.best[left], expected, rtol=1e-6)
         assert "best" in str(report) and f"{report.best[0]:.1%}" in str(report)
         one.retire("green")
     assert np.isnan(one.report().best[1])
@@ -287,19 +266,23 @@ def test_wrong_answers_are_refused_by_name():
     for reward in (np.nan, 11, None, "1"):
         refuses(numbers, "^reward: .*leave a play", lambda reward=reward: numbers.learn(choice.id, reward=reward))
     refuses(numbers, "^state: 'clicked'; the arms have no states", lambda: numbers.learn(choice.id, "clicked"))
+    states = {"small": {"no": 0.0, "yes": 1.0}, "large": {"nothing": 0.0, "one": 0.5, "two": 1.0}}
+    other = Player(jaxbandit.UCB1(), states, states=states)
+    small, large = other.choose(plays=2)
+    refuses(other, "^state: 'two' is not a state of arm 'small'", lambda: other.learn(small.id, "two"))
+    other.learn({large.id: "two", small.id: 1.0})
+    assert other._position.last == [1, 2]
 
 
 def test_wrong_players_are_refused_by_name():
     for message, arguments in {
         "^arms: .* names one twice": {"arms": ["a", "a"]},
-        "^arms: 'red' is not a list": {"arms": "red"},
         "^states: give either": {"rewards": (0, 1)},
         "^states: .* neither": {"states": {"red": {"a": 0}, "b": 1}},
         "^states: NaN": {"states": {"a": np.nan, "b": 1}},
         "^rewards: ": {"states": None, "rewards": (1, 0)},
         "^policy: IMEDMC needs ": {"states": None, "rewards": (0, 1)},
         "^policy: .*decision processes": {"policy": jaxbandit.PSRL()},
-        "^key: ": {"key": -1},
         "^snapshot: ": {"snapshot": 0},
         "^prior: 'blu' is not an arm": {"prior": {"blu": ["clicked"]}},
         "^prior: answer 1 of arm 'red': state: 'bought'": {"prior": {"red": ["bought"]}},
@@ -307,16 +290,6 @@ def test_wrong_players_are_refused_by_name():
     }.items():
         with pytest.raises(ValueError, match=message):
             Player(**{"policy": jaxbandit.IMEDMC(), "arms": ARMS, "states": STATES} | arguments)
-
-
-def test_states_of_each_arm():
-    """Arms with other names and numbers of states; an answer names a state of its own arm."""
-    states = {"small": {"no": 0.0, "yes": 1.0}, "large": {"nothing": 0.0, "one": 0.5, "two": 1.0}}
-    one = Player(jaxbandit.UCB1(), states, states=states)
-    small, large = one.choose(plays=2)
-    refuses(one, "^state: 'two' is not a state of arm 'small'", lambda: one.learn(small.id, "two"))
-    one.learn({large.id: "two", small.id: 1.0})
-    assert one._position.last == [1, 2]
 
 
 def test_forgotten_plays_and_retired_arms(tmp_path):
@@ -365,96 +338,73 @@ def test_a_player_without_a_key_has_one_of_its_own_which_the_file_keeps(tmp_path
     assert arms_of(player(fixed, chance, key=0), 10) + arms_of(player(fixed, chance, key=None), 10) == old
 
 
-def test_an_arm_that_comes_later(tmp_path):
-    """The policy's state is that of a player that had the arm from the beginning, and was not offered it."""
-    policy = jaxbandit.UCB1()
-    store, all_arms, chance = tmp_path / "a.sqlite", [*ARMS, "pink"], random.Random(0)
-    one, other = player(store, policy), Player(policy, all_arms, states=STATES)
-    for t in range(30):
-        choice = other.choose(offered=ARMS if t < 10 else None)
-        assert one.choose()[:3] == choice[:3]
-        state = chance.choice(list(STATES))
-        one.learn(choice.id, state)
-        other.learn(choice.id, state)
-        if t == 9:
-            one.add("pink")
-            one.add("pink")
-        if t == 20:
-            one.close()
-            one = player(store, policy)
-    assert one.report().arms == all_arms and one.report().plays[3] > 0
-    same_bits(state_of(one), state_of(other))
-    one.retire("pink")
-    refuses(one, "^arm: 'pink' was retired", lambda: one.add("pink"))
-    refuses(
-        one, "^states: 3 states; the arms have 2 at most", lambda: one.add("grey", states=dict.fromkeys("abc", 0.5))
-    )
-    refuses(one, "^arm: ", lambda: one.add(1))
+def test_arms_that_come_later_and_priors(tmp_path):
+    """Imagined answers are answers of a plain loop.
 
-
-def test_arms_that_begin_with_a_prior_or_like_another(tmp_path):
-    """Imagined answers are answers of a plain loop; an arm like another one has its row of the state."""
-    policy = jaxbandit.IMEDMC()
+    A new arm has the row of the state that it would have without a play, or that of another arm.
+    """
+    policy, store = jaxbandit.IMEDMC(), tmp_path / "a.sqlite"
     prior, chance = {"blue": ["clicked", 0.0, "clicked"], "red": ["ignored"]}, random.Random(0)
-    one, loop = player(tmp_path / "a.sqlite", policy, prior=prior), Loop(policy)
+    one, loop = player(store, policy, prior=prior), Loop(policy)
     for arm, state in ((0, 0), (2, 1), (2, 0), (2, 1)):
         loop.learn(1, [arm], [state])
-    for t in range(1, 31):
+
+    def add(rows, last):
+        loop.state = jax.tree.map(lambda *leaves: jnp.concatenate(leaves), loop.state, rows)
+        loop.last.append(last)
+
+    for t in range(1, 41):
         choice, (arms, _) = one.choose(), loop.choose()
-        assert choice.arm == [*ARMS, "pink"][arms[0]]
+        assert choice.arm == [*ARMS, "pink", "grey"][arms[0]]
         state = chance.randrange(2)
         one.learn(choice.id, list(STATES)[state])
         loop.learn(t, arms, [state])
         if t == 9:
             one.add("pink", like="blue", prior=["ignored", "clicked"])
             one.add("pink")
-            loop.state = jax.tree.map(lambda leaf: jnp.concatenate([leaf, leaf[2:3]]), loop.state)
-            loop.last.append(loop.last[2])
+            add(jax.tree.map(lambda leaf: leaf[2:3], loop.state), loop.last[2])
             for state in (0, 1):
                 loop.learn(t, [3], [state])
-        if t == 15:  # between two snapshots
+        if t in (15, 25):  # between snapshots
             one.close()
-            one = player(tmp_path / "a.sqlite", policy, prior=dict(reversed(prior.items())))
+            one = player(store, policy, prior=dict(reversed(prior.items())))
+        if t == 20:
+            one.add("grey")
+            add(policy.init(jnp.asarray(TABLE[:1])), 0)
     same_bits(state_of(one), loop.state)
-    assert one.report().plays.sum() == one.report().answers.sum() == 30
-    refuses(one, "^like: 'grey' is not an arm", lambda: one.add("new", like="grey"))
+    report = one.report()
+    assert report.arms == [*ARMS, "pink", "grey"] and report.plays[4] > 0
+    assert report.plays.sum() == report.answers.sum() == 40
+    one.retire("pink")
+    refuses(one, "^arm: 'pink' was retired", lambda: one.add("pink"))
+    refuses(one, "^arm: ", lambda: one.add(1))
+    refuses(one, "^states: 3 states; .* 2 at most", lambda: one.add("new", states=dict.fromkeys("abc", 0.5)))
     refuses(one, "^states: leave it out", lambda: one.add("new", like="red", states=STATES))
+    refuses(one, "^like: 'none' is not an arm", lambda: one.add("new", like="none"))
     refuses(one, "^prior: answer 2 of arm 'new': reward: 0.3; no state", lambda: one.add("new", prior=[1, 0.3]))
     one.close()
     with pytest.raises(ValueError, match="made for another player: prior changed"):
-        player(tmp_path / "a.sqlite", policy)
+        player(store, policy)
 
 
 def test_a_policy_without_scores_is_named():
     @jaxbandit.pytree
-    class Empty:
-        def init(self, reward):
-            return jnp.zeros(len(reward))
-
+    class Empty(jaxbandit.UCB1):
         def scores(self, key, state, t):
-            return state / state, state
-
-        def update(self, state, feedback):
-            return state
+            return jnp.full(3, jnp.nan), state
 
     one = player(None, Empty())
     refuses(one, "^policy: Empty gave a score NaN in round 1", one.choose)
 
 
 def test_a_policy_of_ones_own_whose_code_has_changed(tmp_path):
-    """The state is computed again from all events, and a snapshot keeps the types that a state comes to have."""
+    """The state is computed again from all events."""
 
     def policy(bonus):
         @jaxbandit.pytree
-        class Own:
-            def init(self, reward):
-                return jnp.zeros(len(reward), int)
-
-            def scores(self, key, state, t):
-                return -state.astype(float), state
-
+        class Own(jaxbandit.UCB1):
             def update(self, state, feedback):
-                return state + bonus * (jnp.arange(len(state)) == feedback.arms[0])
+                return state._replace(counts=state.counts.at[feedback.arms, feedback.states].add(bonus))
 
         Own.__qualname__ = "Own"
         return Own()
@@ -465,24 +415,14 @@ def test_a_policy_of_ones_own_whose_code_has_changed(tmp_path):
             one.learn(one.choose().id, "ignored")
         state = state_of(one)
     same_bits(state, player(store, policy(1))._position.state)
-    assert np.asarray(player(store, policy(3))._position.state).tolist() == (3 * np.asarray(state)).tolist()
-
-
-def test_the_plot_of_plays():
-    one = Player(jaxbandit.UCB1(), ARMS, rewards=(0, 1))
-    with pytest.raises(ValueError, match="^history: has no plays"):
-        jaxbandit.plotting.plot_history(one.history())
-    for arm in (0, 0, 1):
-        one.learn({choice.id: 0.5 for choice in one.choose(plays=arm + 1)})
-    one.choose()
-    ax = jaxbandit.plotting.plot_history(one.history())
-    assert [line.get_ydata()[-1] for line in ax.lines] == one.report().plays.tolist()
-    assert ax.get_title() == "5 plays, 1 without an answer" and ax.lines[0].get_label() == "red, mean reward 0.5"
+    assert (player(store, policy(3))._position.state.counts == 3 * state.counts).all()
 
 
 def test_a_result_of_a_players_log(tmp_path):
-    """Its counts are those of a loop over the plays, and regret is refused by name."""
+    """Its counts are those of a loop over the plays, and regret is refused by name; beside it the plot of the plays."""
     numbers = Player(jaxbandit.UCB1(), ARMS, rewards=(0, 1))
+    with pytest.raises(ValueError, match="^history: has no plays"):
+        jaxbandit.plotting.plot_history(numbers.history())
     with pytest.raises(ValueError, match="^result: the player has no plays"):
         numbers.to_result()
     for t, one in [(t, one) for one in (numbers, player(None, jaxbandit.UCB1())) for t in range(20)]:
@@ -503,10 +443,12 @@ def test_a_result_of_a_players_log(tmp_path):
     assert [line.get_label() for line in ax.lines] == ARMS
     result.save(tmp_path / "a.npz")
     assert "regret" not in jaxbandit.Result.load(tmp_path / "a.npz").to_xarray()
-    sums = numbers.to_result().recorded["rewards"]["UCB1"][0, 0, 0, -1]
-    np.testing.assert_allclose(
-        sums, [np.nansum(numbers.history().reward[numbers.history().arm == k]) for k in range(3)]
-    )
+    sums, log = numbers.to_result().recorded["rewards"]["UCB1"][0, 0, 0, -1], numbers.history()
+    np.testing.assert_allclose(sums, [np.nansum(log.reward[log.arm == k]) for k in range(3)])
+    ax = jaxbandit.plotting.plot_history(log)
+    assert [line.get_ydata()[-1] for line in ax.lines] == numbers.report().plays.tolist()
+    assert ax.get_title() == "20 plays, 4 without an answer"
+    assert ax.lines[0].get_label() == f"red, mean reward {np.nanmean(log.reward[log.arm == 0]):.4g}"
     one.choose(plays=2)
     with pytest.raises(ValueError, match="^result: 1 to 2 arms were played a round"):
         one.to_result()
@@ -582,33 +524,31 @@ def test_a_damaged_or_lost_wal_is_named(tmp_path):
 
 
 def test_files_that_are_not_the_players(tmp_path, small_store):
-    store, other = tmp_path / "a.sqlite", tmp_path / "b.sqlite"
-    store.write_bytes(small_store[0])
+    store, other, content = tmp_path / "a.sqlite", tmp_path / "b.sqlite", small_store[0]
+    store.write_bytes(content)
     for message, call in {
         "policy changed": lambda: player(store, jaxbandit.UCB1()),
         "key changed .*; give the same": lambda: player(store, key=1),
-        "arms, rewards, states changed": lambda: Player(
-            jaxbandit.IMEDMC(), ["a"], states={"x": 0, "y": 1}, store=store
-        ),
+        "arms, rewards, states": lambda: Player(jaxbandit.IMEDMC(), ["a"], states={"x": 0, "y": 1}, store=store),
     }.items():
         with pytest.raises(ValueError, match=f"a.sqlite: made for another player: .*{message}"):
             call()
-    for command, message in {
-        "user_version = 9": "written as version 9, this reads",
-        "application_id = 5": "not the",
-    }.items():
-        other.write_bytes(small_store[0])
+
+    def with_pragma(text):
+        other.write_bytes(content)
         connection = sqlite3.connect(other)
-        connection.execute(f"PRAGMA {command}")
+        connection.execute(f"PRAGMA {text}")
         connection.close()
+        return other.read_bytes()
+
+    for damaged, message in [
+        (with_pragma("user_version = 9"), "written as version 9, this reads"),
+        (with_pragma("application_id = 5"), "not the"),
+        (b"arm,round,reward\n" * 100, ".*move it away"),
+        *((content[:cut], ".*damaged") for cut in (100, 4096, len(content) - 4096)),
+    ]:
+        other.write_bytes(damaged)
         with pytest.raises(ValueError, match=f"b.sqlite: {message}"):
-            player(other)
-    other.write_text("arm,round,reward\n" * 100)
-    with pytest.raises(ValueError, match=r"b.sqlite: .*move it away"):
-        player(other)
-    for cut in (100, 4096, len(small_store[0]) - 4096):
-        other.write_bytes(small_store[0][:cut])
-        with pytest.raises(ValueError, match=r"b.sqlite: .*damaged"):
             player(other)
     with pytest.raises(FileNotFoundError, match="nowhere: no such folder"):
         player(tmp_path / "nowhere" / "a.sqlite")
@@ -650,18 +590,14 @@ def test_a_full_disk_loses_nothing(tmp_path):
         again.choose()
 
 
-def test_a_file_that_was_moved_is_named(tmp_path):
+def test_a_player_is_of_one_process_and_one_file(tmp_path):
     one = player(tmp_path / "a.sqlite")
     one.choose()
+    another = mock.patch.object(log_file.os, "getpid", return_value=-1)
+    with another, pytest.raises(RuntimeError, match="make a new player in each process"):
+        one.choose()
     (tmp_path / "a.sqlite").rename(tmp_path / "b.sqlite")
     with pytest.raises(FileNotFoundError, match=r"was moved, deleted or replaced .*a.sqlite"):
-        one.choose()
-
-
-def test_a_player_is_of_one_process(monkeypatch):
-    one = player(None)
-    monkeypatch.setattr(log_file.os, "getpid", lambda: -1)
-    with pytest.raises(RuntimeError, match="make a new player in each process"):
         one.choose()
 
 
