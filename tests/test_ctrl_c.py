@@ -2,9 +2,13 @@
 
 import contextlib
 import gc
+import os
+import random
+import shutil
 import signal
 import sys
 import threading
+import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import make_dataclass
@@ -14,7 +18,7 @@ from unittest import mock
 import jax
 import pytest
 from children import ARMS
-from test_sweeps import equal
+from test_sweeps import contents, equal
 
 import jaxbandit
 from jaxbandit import Result, StoppedWarning, Uniform, interruption, simulate, sweep
@@ -258,3 +262,44 @@ def test_a_command_ends_with_130(monkeypatch, capsys):
         with pytest.raises(SystemExit) as stopped:
             options.main(function, make_dataclass("NoOptions", [], frozen=True), "command", "Does this.")
         assert stopped.value.code == 130 and "the same command continues" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_signals_at_random(tmp_path, undisturbed):
+    """In sweeps and in loops of simulations, of which half compile their programs anew: none of six is lost, and what
+    was written goes on to the undisturbed counts."""
+    chance, place = random.Random(0), tmp_path / "s"
+
+    def played(kind, anew, folder):
+        """The time at which it ends."""
+        if anew:
+            jax.clear_caches()
+        if kind == "sweep":
+            sweep(CASES, folder, **OFTEN)
+        for case in CASES.values() if kind == "loop" else ():
+            simulate(**case, progress=False)
+        return time.monotonic()
+
+    def send():
+        sent.append(time.monotonic())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    for kind, anew in (("sweep", True), ("sweep", False), ("loop", True), ("loop", False)):
+        usual = -time.monotonic() + played(kind, anew, tmp_path / f"{kind} {anew}")
+        for _ in range(2 if kind == "sweep" else 1):
+            before, sent, timer = contents(place), [], threading.Timer(chance.uniform(0, usual), send)
+            finished = None
+            with warnings.catch_warnings(record=True) as said, contextlib.suppress(KeyboardInterrupt):
+                warnings.simplefilter("always")
+                timer.start()
+                finished = played(kind, anew, place)
+                timer.cancel()
+                timer.join()
+            lost = finished and sent and sent[0] < finished
+            assert not lost or StoppedWarning in [item.category for item in said]
+            after = contents(place)
+            assert all(after[path] == data for path, data in before.items() if path.suffix == ".npz")
+            assert all(Result.load(path) for path in after.keys() - before.keys() if path.suffix == ".npz")
+            if finished and kind == "sweep":
+                shutil.rmtree(place, ignore_errors=True)
+    assert all(equal(result, undisturbed[name]) for name, result in sweep(CASES, place, **OFTEN).items())
