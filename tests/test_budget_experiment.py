@@ -1,5 +1,7 @@
 """How near the bound rules come with ever more arms: limits, gaps and tables against computation by hand."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -26,23 +28,12 @@ def test_the_map_of_shares_is_that_of_a_loop(label):
     numbers = random.random((3, 3)) if label != problems.RANDOM else np.zeros((3, 3))
     share, here, expected = 0.4, np.array(arms.initial) / 3, []
     for _ in range(30):
-        left, played = share, np.zeros((3, 3))
-        if label == problems.RANDOM:
-            played = share * here
-        else:
-            for _, k, s in sorted((-numbers[k, s], k, s) for k in range(3) for s in range(3)):
-                played[k, s] = min(here[k, s], left)
-                left -= played[k, s]
-        after, collected = np.zeros((3, 3)), 0.0
-        for k in range(3):
-            for s in range(3):
-                for following in range(3):
-                    mass = played[k, s] * rows[0, k, s, following] + (here - played)[k, s] * rows[1, k, s, following]
-                    after[k, following] += mass
-                    collected += mass * (0, 0.5, 1)[following]
-            collected -= played[k].sum() * (0.1, 0.2, 0.3)[k]
-        here = after
-        expected.append(collected)
+        left, played = share, share * here
+        for place in sorted(np.ndindex(3, 3), key=lambda place: -numbers[place]) if label != problems.RANDOM else ():
+            played[place] = min(here[place], left)
+            left -= played[place]
+        here = np.einsum("ks,kst->kt", played, rows[0]) + np.einsum("ks,kst->kt", here - played, rows[1])
+        expected.append((here @ (0, 0.5, 1)).sum() - played.sum(1) @ (0.1, 0.2, 0.3))
     result, shares = problems.rewards(arms, numbers, share, rounds=30)
     np.testing.assert_allclose(result, expected, atol=1e-12)
     np.testing.assert_allclose(shares[..., 1], played, atol=1e-12)
@@ -55,12 +46,9 @@ def test_limits(name):
     low, high = {"swinging": (0.03, 0.04)}.get(name, (-1e-6, 1e-6))
     assert result.swings == (low > 0) and low < result.gap < high
     arms, share = problems.arms_of(name, 30), problems.plays_of(name, 30) / 30
-    collected = []
-    for k in range(30):
-        mixed = share * np.array(arms.transition[k]) + (1 - share) * np.array(arms.passive[k])
-        law = np.linalg.matrix_power(mixed, 2**16)[0]
-        laws = arms.known()
-        collected.append(law @ (share * laws.earned[k] + (1 - share) * laws.kept[k]))
+    law = np.linalg.matrix_power(share * np.array(arms.transition) + (1 - share) * np.array(arms.passive), 2**16)[:, 0]
+    laws = arms.known()
+    collected = (law * (share * laws.earned + (1 - share) * laws.kept)).sum(1)
     myopic = problems.limit_of(name, problems.MYOPIC)
     assert myopic.tied == (name == "circular")  # where states 1 and 2 both bring a half in the next round
     random = problems.limit_of(name, problems.RANDOM)
@@ -74,12 +62,10 @@ def test_gaps_are_what_counts_say():
     result = jaxbandit.simulate(arms, {"u": Uniform()}, runs=5, horizon=40, times=[10, 20, 40], progress=False)
     answer = gaps.gaps(result, "u", name, number)
     stays, visits = result.recorded["stays"]["u"][0, 0], result.visits["u"][0, 0]
-    for run in range(5):
-        for place, rounds in ((0, 10), (1, 20)):
-            left, right = stays[run, place], stays[run, place + 1]
-            paid = sum((right - left)[k, s] * s / 4 for k in range(10) for s in range(5))
-            paid -= 0.15 * (visits[run, place + 1] - visits[run, place]).sum()
-            assert answer[run, place] == pytest.approx(problems.bound(name, number) - paid / rounds / number, abs=1e-9)
+    for run, (place, rounds) in itertools.product(range(5), enumerate((10, 20))):
+        paid = ((stays[run, place + 1] - stays[run, place]) * np.arange(5) / 4).sum()
+        paid -= 0.15 * (visits[run, place + 1] - visits[run, place]).sum()
+        assert answer[run, place] == pytest.approx(problems.bound(name, number) - paid / rounds / number, abs=1e-9)
     np.testing.assert_array_equal(gaps.late(result, "u", name, number), answer[:, 1])
 
 
@@ -105,17 +91,12 @@ def test_what_is_planned():
         "circular, 5 arms": (1, 24), "circular, 10 arms": (2, 12), "circular, 30 arms": (6, 4),
         "machines 10, 10 arms": (1, 12), "machines 10, 30 arms": (3, 4), "circular, 10 arms, learned": (2, 4),
     }  # fmt: skip
-    known = planned["circular, 5 arms, steered"]["policies"]
-    assert list(known) == [problems.ADVICE, problems.TWO_SET, problems.UPDATE] and known[problems.UPDATE].steps == 5
+    assert planned["circular, 5 arms, steered"]["policies"][problems.UPDATE].steps == 5
     assert problems.TWO_SET not in problems.steering("CPAP", 10)
-    assert planned["circular, 5 arms"]["times"] == [500, 1000]
     assert planned["circular, 10 arms, learned"]["times"][-1] == 10_000
     assert budget.not_learned(settings) == {"machines 10": "more than 8 states"}
-    without = budget.cases(budget.Settings(sizes="5", scenarios="circular", runs_steered=0, learners=0))
-    assert list(without) == ["circular, 5 arms"]
     five = budget.Settings(scenarios="circular, swinging, machines 10", learners=5)
     assert budget.of_learners(five) == [("circular", 5)]
-    assert list(budget.not_learned(five).values()) == ["no whole number of plays"] * 2
 
 
 def test_what_is_proved_of_those_that_steer():

@@ -8,32 +8,14 @@ import pytest
 from test_indices import value_of_joint_play
 
 import jaxbandit
-from experiments import adversary, changing, decision_processes, hidden, known_chains, restless
+from experiments import adversary, changing, decision_processes, hidden, known_chains
 from experiments.comparisons import weak_regret
 from experiments.comparisons.growth import slope
 from experiments.published.scenarios import environment
-from jaxbandit import KLUCB, PSRL, KnownProcess, Result, Uniform, metrics
-from jaxbandit.command_line.experiment import check_cases
+from jaxbandit import KnownProcess, Result, Uniform
 from jaxbandit.command_line.options import Simulation
-from jaxbandit.judging import atlas_card
 
 SIZE = {"key": jax.random.key(0), "runs": 2, "horizon": 1000}
-
-
-def walk(process, actions, rounds, seed):
-    """Rewards of a player who takes the actions [S] from state 0, as a plain loop."""
-    random, s, collected = np.random.default_rng(seed), 0, 0.0
-    for _ in range(rounds):
-        collected += float(process.reward[actions[s], s])
-        s = random.choice(process.reward.shape[1], p=np.asarray(process.transition[actions[s], s]))
-    return collected
-
-
-def test_the_share_of_runs_has_wilsons_interval():
-    share, z = 8 / 40, 1.959964
-    whole, spread = 1 + z**2 / 40, math.sqrt(share * 0.8 / 40 + (z / 80) ** 2)
-    centre, half = (share + z**2 / 80) / whole, z * spread / whole
-    assert decision_processes.share_of(np.arange(40) < 8) == f"20% ({centre - half:.0%} to {centre + half:.0%})"
 
 
 @pytest.mark.slow
@@ -50,23 +32,7 @@ def test_tables_of_processes():
     assert first["less than the next"] == "yes"
     (one, other) = decision_processes.linear_rows({name: result})
     assert one["lose a fifth or more"].startswith("100%") and other["mean of the others"] == "-"
-    loops = [1000 * process.comparator(1) - walk(process, [0] * 5, 1000, seed) for seed in range(20)]
-    here = metrics.regret(result, imed_rl)[0, 0, :, -1]
-    apart = math.hypot(np.std(loops, ddof=1), np.std(here, ddof=1)) / math.sqrt(20)
-    assert abs(np.mean(loops) - here.mean()) < 5 * apart + 1e-6  # false alarm below 1e-4, Student's 38 degrees
     assert decision_processes.loop_rows(result) == []
-
-
-@pytest.mark.slow
-def test_learners_are_judged_on_processes_and_policies_of_arms_are_not():
-    named = {name: jaxbandit.atlas[name].arms for name in ("ergodic RiverSwim", "best20")}
-    planned, left_out = atlas_card.cases(named, {"PSRL": PSRL(), "KLUCB": KLUCB()}, 50, 40, jax.random.key(0))
-    reasons = {label: set(reasons) for label, reasons in left_out.items()}
-    assert reasons == {"PSRL": {"best20"}, "KLUCB": {"ergodic RiverSwim"}}
-    panels = [case for name, case in planned.items() if name.startswith("panel")]
-    (panel,) = [case for case in panels if "ergodic RiverSwim" in case["scenarios"]]
-    assert set(panel["policies"]) == {"UCRL2B", "IMEDRL"} and panel["runs"] == 20
-    assert atlas_card.runs_of(jaxbandit.atlas["four rooms"].arms, 200) == 20
 
 
 def result_of(**collected):
@@ -103,28 +69,6 @@ def test_weak_regret_is_what_the_best_arm_collects_more():
     assert weak_regret.best_rows(clear, ["a", "b"])[-1]["beyond chance"] == "yes"
 
 
-def test_the_best_arm_has_no_weak_regret_on_average():
-    """Its collected reward is its long-run reward on average: missed by 5 standard errors in 1 of a million suites."""
-    arms = restless.environments()["scenario 1"]
-    result = jaxbandit.simulate(arms, {"best": jaxbandit.Oracle(arms.means())}, runs=400, horizon=300, times=[300])
-    final = metrics.realised_regret(result, "best")[0, 0, :, -1]
-    assert abs(final.mean()) < 5 * final.std(ddof=1) / np.sqrt(400)
-    assert list(restless.policies(arms)) == [weak_regret.BEST, *restless.LEARNERS, *restless.KNOWING]
-
-
-def test_how_far_symbols_depend_on_each_other():
-    """Their correlation from one play to the next, from that of the states, which errors make smaller."""
-    for name, (chains, error, arms) in hidden.problems().items():
-        if chains == hidden.CYCLES:  # which are as if independent to the test
-            np.testing.assert_allclose(hidden.dependence(arms), 0, atol=1e-12)
-            continue
-        ones, means = arms.transition[:, 0, 1] / (arms.transition[:, 0, 1] + arms.transition[:, 1, 0]), arms.means()
-        states = 1 - arms.transition[:, 0, 1] - arms.transition[:, 1, 0]
-        expected = np.abs((1 - 2 * error) ** 2 * states * ones * (1 - ones) / (means * (1 - means)))
-        np.testing.assert_allclose(hidden.dependence(arms), expected, atol=1e-12, err_msg=name)
-        np.testing.assert_allclose(means, error + (1 - 2 * error) * ones, atol=1e-12)
-
-
 @pytest.mark.slow
 def test_verdicts_on_hidden_arms_are_shares_of_runs_and_plays(monkeypatch):
     name, runs, label = "scenario 1, error 0.4", 15, hidden.ADAPTIVE
@@ -135,36 +79,22 @@ def test_verdicts_on_hidden_arms_are_shares_of_runs_and_plays(monkeypatch):
     result = jaxbandit.simulate(**case | {"policies": policies}, progress=False)
     (row,) = hidden.verdict_rows({name: result})
     plays, said = result.visits[label][0, 0, :, -1].sum(-1), result.recorded["Markovian"][label][0, 0, :, -1]
-    taken = [sum(bool(said[run, k]) for run in range(runs)) / runs for k in range(5)]
-    assert row["best arm Markovian"] == pytest.approx(taken[0])
-    assert row["others Markovian"] == pytest.approx(sum(taken[1:]) / 4)
-    on_them = sum(plays[run, k] for run in range(runs) for k in range(5) if said[run, k])
-    assert row["weighed by plays"] == pytest.approx(on_them / (runs * 200))
+    assert row["best arm Markovian"] == pytest.approx(said[:, 0].mean())
+    assert row["others Markovian"] == pytest.approx(said[:, 1:].mean())
+    assert row["weighed by plays"] == pytest.approx(plays[said > 0].sum() / (runs * 200))
 
 
 def test_policies_of_changing_arms_have_the_numbers_of_the_sources():
-    text = changing.forgetful(10_000, 2)
-    assert text["KL-UCB, window"].memory.length == 429 == text["SW-UCB"].length()
-    assert text["KL-UCB, discount"].memory.discount == pytest.approx(0.9964644661)
+    """Those that drift are told the budget and the rounds of their own case."""
+    assert changing.forgetful(10_000, 2)["KL-UCB, discount"].memory.discount == pytest.approx(0.9964644661)
     assert changing.told_the_budget(10_000, 3)["KL-UCB, window"].memory.length == 249
     for case in changing.published_cases(SIZE).values():
-        assert case["horizon"] == 5000 and set(changing.SAME.values()) <= set(case["policies"])
         assert case["policies"]["KL-UCB, told the breaks"].detector.breaks == [1001, 2001, 3001, 4001]
-        assert case["policies"]["Thompson, discount"].discount == 0.95
-    for name, case in changing.chain_cases(SIZE).items():
-        assert case["scenarios"][name].breaks.tolist() == [201, 401, 601, 801] and len(case["policies"]) == 12
-
-
-def test_every_case_of_growth_can_be_played():
-    """A policy is told the budget and the rounds of its own case."""
-    cases = changing.growth_cases(2000, SIZE)
-    assert len(cases) == 2 * 4 * 3 and {case["horizon"] for case in cases.values()} == {63, 200, 632, 2000}
+    for case in changing.growth_cases(2000, SIZE).values():
+        rexp3 = case["policies"]["Rexp3"]
+        assert case["scenarios"].variation <= rexp3.budget + 1e-9 and rexp3.horizon == case["horizon"]
     with pytest.raises(ValueError, match="--horizon: 99 is too short"):
         changing.cases(changing.Settings(horizon=99))
-    for case in [*cases.values()][::5]:
-        rexp3 = case["policies"]["Rexp3"]
-        check_cases({"": case | {"policies": {"Rexp3": rexp3}}})
-        assert case["scenarios"].variation <= rexp3.budget + 1e-9 and rexp3.horizon == case["horizon"]
 
 
 def test_the_slope_of_a_power_is_its_exponent():
@@ -201,14 +131,12 @@ def test_the_price_of_safety(monkeypatch):
 def test_the_best_arm_alone():
     """Rewards of one arm, round after round, and the best of the arms."""
     problem = known_chains.Problem("scenario 2", "settled", 0.9)
-    arms, result = problem.arms, []
-    for k in range(5):
-        law, sum_of_rewards = arms.initial[k], 0.0
-        for t in range(300):
-            law = law @ arms.transition[k]
-            sum_of_rewards += 0.9**t * law @ arms.reward[k]
-        result.append(sum_of_rewards)
-    missed = 1 - max(result) / known_chains.optimum(problem)
+    arms, collected = problem.arms, np.zeros(5)
+    law = arms.initial
+    for t in range(300):
+        law = np.einsum("ks,kst->kt", law, arms.transition)
+        collected += 0.9**t * (law * arms.reward).sum(1)
+    missed = 1 - collected.max() / known_chains.optimum(problem)
     assert 0.2 < known_chains.missed_alone(problem) == pytest.approx(missed, abs=1e-12)
 
 
