@@ -2,8 +2,6 @@
 
 import re
 from dataclasses import fields, is_dataclass
-from enum import Enum
-from pathlib import Path
 from typing import Any
 
 TYPED = re.compile(r"[A-Za-z0-9._-]+")
@@ -19,21 +17,13 @@ def words(value: Any, argument: str) -> str:
 
 
 def _words(value: Any) -> str:
-    if isinstance(value, re.Pattern):
-        value = value.pattern
     if isinstance(value, str):
         text = re.sub(r"[^A-Za-z0-9._]+", "-", value.replace(".*", " "))
         return re.sub(r"\.?-[.-]*", "-", text).strip("-.")
-    if isinstance(value, Enum):
-        return value.name
-    if isinstance(value, Path):
-        return _words(value.stem)
     if isinstance(value, float):
         return (str(value) if len(str(value)) <= 8 else f"{value:.6g}").replace("+", "")
     if value is None or isinstance(value, int):
         return str(value)
-    if isinstance(value, bytes):
-        return ""
     if hasattr(value, "__name__"):
         return "" if value.__name__ == "<lambda>" else value.__name__
     if hasattr(value, "tolist"):  # arrays
@@ -41,8 +31,7 @@ def _words(value: Any) -> str:
     if isinstance(value, dict):
         return _joined(part for pair in value.items() for part in pair)
     if isinstance(value, list | tuple):
-        own = type(value).__name__ if hasattr(value, "_fields") else ""
-        return _joined([own, *value])
+        return _joined(value)
     message = [type(value).__name__]
     for field in fields(value) if is_dataclass(value) else ():
         inputs = getattr(value, field.name)

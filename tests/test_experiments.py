@@ -15,10 +15,8 @@ import pytest
 
 import jaxbandit
 from experiments import benchmark, own_policy
-from experiments.published import scenarios
 from experiments.published.comparison import Settings, compare_policies
-from experiments.timing import axes, calls, scalar_loop
-from jaxbandit import metrics
+from experiments.timing import axes, calls
 from jaxbandit.command_line.experiment import begin, check_cases
 from jaxbandit.command_line.options import from_command_line
 from jaxbandit.reports import pictures
@@ -222,17 +220,3 @@ def test_the_benchmark_of_first_answers_times_fresh_processes(tmp_path, monkeypa
         assert min(item["trace"], item["lower"], item["compile"]) > 0 and item["call"] > item["again"]
     assert yardstick["ratio"] == 1 and row["ratio"] == row["call"] / yardstick["call"]
     assert json.loads((tmp_path / "first.json").read_text())["rows"] == [yardstick, row]
-
-
-@pytest.mark.slow
-def test_scalar_loop_plays_the_same_policy():
-    """Mean regret of 300 runs against 300 of the simulation's; false-fail rate 1e-9 (6.1 standard errors)."""
-    pytest.importorskip("numba")
-    arms = scenarios.environment("scenario 1")
-    plays = scalar_loop.compiled()(arms.transition[:, 0, 1], arms.transition[:, 1, 0], 300, 500)
-    assert (plays.sum(1) == 500).all()
-    scalar = plays @ (arms.means().max() - arms.means())
-    result = jaxbandit.simulate(arms, {"TV": jaxbandit.TVKLUCB()}, runs=300, horizon=500, times=[500])
-    vector = metrics.pseudo_regret(result, "TV")[0, 0, :, -1]
-    error = np.sqrt((scalar.var() + vector.var()) / 300)
-    assert abs(scalar.mean() - vector.mean()) < 6.1 * error

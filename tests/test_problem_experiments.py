@@ -1,38 +1,19 @@
-"""Experiments on decision processes and on restless, hidden, changing and known arms: plans, and tables from counts."""
+"""Experiments on restless, hidden, changing and known arms: plans, and tables from counts."""
 
 import math
 
 import jax
 import numpy as np
 import pytest
-from test_indices import value_of_joint_play
 
 import jaxbandit
-from experiments import adversary, changing, decision_processes, hidden, known_chains
+from experiments import adversary, changing, hidden, known_chains
 from experiments.comparisons import weak_regret
 from experiments.comparisons.growth import slope
-from experiments.published.scenarios import environment
-from jaxbandit import KnownProcess, Result, Uniform
+from jaxbandit import Result
 from jaxbandit.command_line.options import Simulation
 
 SIZE = {"key": jax.random.key(0), "runs": 2, "horizon": 1000}
-
-
-@pytest.mark.slow
-def test_tables_of_processes():
-    """Rows of a result in order of the mean; a run loses a fifth where it lost a fifth of rounds times gain."""
-    name, imed_rl = decision_processes.OTHER_ENDS, decision_processes.IMED_RL
-    process = decision_processes.process(name)
-    policies = {decision_processes.KNOWN: KnownProcess.of(process), imed_rl: KnownProcess(np.zeros(5, int))}
-    policies[decision_processes.UNNORMALISED] = Uniform()
-    asked = {"runs": 20, "horizon": 1000, "times": [100, 500, 1000], "progress": False}
-    result = jaxbandit.simulate({name: process}, policies, **asked)
-    first = decision_processes.final_rows(result)[0]
-    assert (first["policy"], first["exponent"]) == (decision_processes.KNOWN, "-")
-    assert first["less than the next"] == "yes"
-    (one, other) = decision_processes.linear_rows({name: result})
-    assert one["lose a fifth or more"].startswith("100%") and other["mean of the others"] == "-"
-    assert decision_processes.loop_rows(result) == []
 
 
 def result_of(**collected):
@@ -138,22 +119,3 @@ def test_the_best_arm_alone():
         collected += 0.9**t * (law * arms.reward).sum(1)
     missed = 1 - collected.max() / known_chains.optimum(problem)
     assert 0.2 < known_chains.missed_alone(problem) == pytest.approx(missed, abs=1e-12)
-
-
-@pytest.mark.slow
-def test_what_is_missed_where_arms_return():
-    """From what is collected in the second half of the rounds, beside the optimum by value iteration."""
-    name = "scenario 2, state 0, 0.9, again"
-    case = known_chains.cases(known_chains.Settings(runs=10))[name]
-    keep = {label: case["policies"][label] for label in (known_chains.KNOWN, "KL-UCB-SM")}
-    result = jaxbandit.simulate(**case | {"policies": keep}, progress=False)
-    assert result.times.tolist() == [300, 1500, 3000] and result.scenarios == ("scenario 2",)
-    arms = environment("scenario 2")
-    still = np.broadcast_to(np.eye(2), arms.transition.shape)
-    value = value_of_joint_play(arms.transition, still, arms.reward, 0.9)[(0,) * 5]
-    assert known_chains.optimum(known_chains.returning()[name]) == pytest.approx(value, abs=1e-6)
-    best = value * 0.1 * 1500
-    known, other = (np.einsum("rtks,ks->rt", result.visits[label][0, 0], result.reward[0]) for label in keep)
-    lost = 1 - (other[:, 2] - other[:, 1] - known[:, 2] + known[:, 1] + best) / best
-    first, last = known_chains.rows_of({name: result}, name)
-    assert last["KL-UCB-SM"].startswith(f"{lost.mean():.2%}") and first["rounds"] == "first tenth"
