@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import jax
 import numpy as np
 import pytest
-from test_spec import rows_of
+from test_commands import rows_of
 
 import jaxbandit
 from jaxbandit import IMEDMC, KLUCB, PSRL, UCB1, LPPriority, Uniform, atlas, bounds, families, metrics, stress
