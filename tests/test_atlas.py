@@ -263,19 +263,17 @@ def test_chains_that_take_turns(name):
 
 @pytest.mark.parametrize("name", SWIMS)
 def test_rivers(name):
-    """Row by row; all begin in the first state."""
+    """All begin in the first state."""
     up, down, first, last, little, much, states, slip = SWIMS[name]
     process = atlas[name].arms
-    for s in range(states):
-        left, right = np.zeros(states), np.zeros(states)
-        for row, moves in ((left, (1 - slip, slip / 2)), (right, (down, up))):
-            falls, rises = moves
-            if row is right:
-                falls, rises = (0, first) if s == 0 else (last, 0) if s == states - 1 else moves
-            row[max(s - 1, 0)] += falls
-            row[min(s + 1, states - 1)] += rises
-            row[s] += 1 - falls - rises
-        np.testing.assert_allclose(process.transition[:, s], [left, right], atol=1e-12)
+    falls = [[1 - slip] * states, [0] + [down] * (states - 2) + [last]]
+    rises = [[slip / 2] * states, [first] + [up] * (states - 2) + [0]]
+    expected = np.zeros((2, states, states))
+    for a, s in np.ndindex(2, states):
+        expected[a, s, max(s - 1, 0)] += falls[a][s]
+        expected[a, s, min(s + 1, states - 1)] += rises[a][s]
+        expected[a, s, s] += 1 - falls[a][s] - rises[a][s]
+    np.testing.assert_allclose(process.transition, expected, atol=1e-12)
     assert np.flatnonzero(process.reward).tolist() == [0, 2 * states - 1]
     assert (process.reward[0, 0], process.reward[1, -1]) == (little, much) and process.initial[0] == 1
     assert atlas[name].make(initial_state=1, steps=20).steps == 20

@@ -152,7 +152,7 @@ def test_the_map_of_shares_is_that_of_a_loop(label):
 
 
 @pytest.mark.parametrize("name", ["circular", "CPAP", "swinging"])
-def test_limits(name):
+def test_limits_with_ever_more_arms(name):
     """Whittle's rule reaches the bound but where shares swing; random play collects what a mixed chain does."""
     result = problems.limit_of(name, problems.WHITTLE)
     low, high = {"swinging": (0.03, 0.04)}.get(name, (-1e-6, 1e-6))
@@ -194,7 +194,7 @@ def test_the_exponent_is_that_of_the_clear_gaps():
     assert gaps.theory(problems.Limit(0.1, False, 0.1, False), 1.0) == "stays, as shares rest elsewhere"
 
 
-def test_what_is_planned():
+def test_what_is_planned_with_a_budget():
     """As many more runs as arms are fewer; of five arms half is no whole number, and nobody learns with 0."""
     settings = budget.Settings(sizes="5, 10, 30", scenarios="circular, machines 10", runs=4)
     planned = budget.cases(settings)
@@ -222,7 +222,7 @@ def test_what_is_proved_of_those_that_steer():
     assert {case: gaps.theory_of_steering(*case) for case in expected} == expected
 
 
-def test_wrong_options_are_refused(monkeypatch):
+def test_wrong_options_of_budgets_are_refused(monkeypatch):
     """Before any arms are made."""
     monkeypatch.setattr(problems, "arms_of", None)
     wrong = {"scenarios": "circle", "sizes": "10, 1", "runs": 1, "learners": 3, "horizon": 1, "rounds_of_learners": 9}

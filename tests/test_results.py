@@ -12,6 +12,7 @@ import sys
 import traceback
 import warnings
 from html import unescape
+from unittest.mock import Mock
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -118,12 +119,8 @@ def test_what_is_no_file_of_a_result_is_refused(tmp_path):
 
 
 def test_memory_that_is_short_is_no_damage(tmp_path, monkeypatch):
-    def short(*args, **kwargs):
-        raise MemoryError
-
-    path = tmp_path / "r.npz"
-    small().save(path)
-    monkeypatch.setattr(np.lib.format, "read_array", short)
+    small().save(path := tmp_path / "r.npz")
+    monkeypatch.setattr(np.lib.format, "read_array", Mock(side_effect=MemoryError))
     with pytest.raises(MemoryError):
         Result.load(path)
 
@@ -131,11 +128,8 @@ def test_memory_that_is_short_is_no_damage(tmp_path, monkeypatch):
 def test_a_full_disk_names_the_file_and_leaves_the_one_that_was_there(tmp_path, monkeypatch):
     path = tmp_path / "r.npz"
     (result := small()).save(path)
-
-    def full(file):
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    monkeypatch.setattr(os, "fsync", full)
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    monkeypatch.setattr(os, "fsync", Mock(side_effect=full))
     with pytest.raises(OSError, match=r"No space left on device: .*r\.npz") as error:
         dataclasses.replace(result, plays=2).save(path)
     assert error.value.errno == errno.ENOSPC
@@ -331,16 +325,25 @@ def test_each_picture_has_axes_of_its_own(result):
     assert not plt.get_fignums()
 
 
-def test_a_scenario_and_a_policy_by_name(result):
-    """A scenario's name and its position draw the same; a label will do for a list of one."""
-    more = {plotting.plot_batches: {"batch": 2}}
+def test_scenarios_labels_and_variants_that_are_asked_for(result):
+    """A scenario's name draws what its position does, a label what a list of one does.
+
+    A policy of one variant is drawn whatever the variant; a variant that there is not is refused by name.
+    """
     for draw in (plotting.plot_regret, plotting.plot_distribution, plotting.plot_pulls, plotting.plot_batches):
-        asked = more.get(draw, {})
+        asked = {"batch": 10} if draw is plotting.plot_batches else {}
         by_name, by_place = draw(result, "kl", scenario="b", **asked), draw(result, "kl", scenario=1, **asked)
         assert by_name.get_title() == by_place.get_title() and by_name.get_title().startswith("b: ")
         np.testing.assert_array_equal(by_name.lines[0].get_xydata(), by_place.lines[0].get_xydata())
+        draw(result, "u", variant=1, **asked)
+        with pytest.raises(ValueError, match="variant: 2; 'kl' has variants 0 to 1"):
+            draw(result, "kl", variant=2, **asked)
+        if draw in (plotting.plot_pulls, plotting.plot_batches):  # of one variant of two, which the title names
+            assert f"{KL[1]}, " in draw(result, "kl", variant=1, **asked).get_title()
     with pytest.raises(ValueError, match="scenario: 'third' is not in the result; it has a, b"):
         plotting.plot_regret(result, scenario="third")
+    texts = plotting.plot_distribution(result, variant=1).get_legend().get_texts()
+    assert [text.get_text() for text in texts] == [KL[1], "u"]
 
 
 def test_regret_against_a_number():
@@ -409,19 +412,6 @@ def test_labels_and_empty_results_are_refused(result):
         metrics.bayes_regret(made_up([[1, 2]]), "a")
     with pytest.raises(ValueError, match="result: all scenarios have common random numbers"):
         metrics.bayes_regret(result, "u")
-
-
-def test_pictures_of_policies_with_different_numbers_of_variants(result):
-    """One of one variant is drawn whatever the variant; a variant that there is not is refused by name."""
-    ax = plotting.plot_distribution(result, variant=1)
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == [KL[1], "u"]
-    for draw in (plotting.plot_distribution, plotting.plot_regret):
-        with pytest.raises(ValueError, match="variant: 2; 'kl' has variants 0 to 1"):
-            draw(result, variant=2, ax=ax)
-    for draw, asked in ((plotting.plot_pulls, {}), (plotting.plot_batches, {"batch": 10})):
-        draw(result, "u", **asked, variant=1)
-        for variant, name in enumerate(KL):  # one of two, which the title names
-            assert f"{name}, " in draw(result, "kl", variant=variant, **asked).get_title()
 
 
 def test_variants_are_curves_of_their_own(result):
@@ -553,7 +543,14 @@ def test_much_is_cut_short():
 
 
 def test_names_values_and_attributes(result):
-    dataset = result.to_xarray()
+    """Hyper-parameters are coordinates, but not the oracle's number with the name of another one."""
+    oracle = {"class": "Oracle", "hyperparameters": {"means": [[0.0, 1.0, 0.3]]}}
+    told = result.provenance | {"policies": result.provenance["policies"] | {"u": oracle}}
+    dataset = dataclasses.replace(result, provenance=told).to_xarray()
+    np.testing.assert_array_equal(dataset.exploration, [0.0, 3.0, np.nan])
+    assert dataset.clock.values.tolist() == ["round", "round", ""]
+    assert json.loads(dataset.attrs["policies"])["u"] == oracle
+    assert dataset.means.dims == ("scenario", "arm") and result.hyperparameters("kl")["exploration"] == [0.0, 3.0]
     assert dataset.visits.dims == ("scenario", "policy", "run", "time", "arm", "state")
     assert dataset.regret.dims == dataset.visits.dims[:4]
     assert dataset.visits.dtype == np.int32 and dataset.regret.dtype == np.float64
@@ -574,17 +571,6 @@ def test_names_values_and_attributes(result):
     assert json.loads(dataset.attrs["fingerprint"]) == result.fingerprint
     stopped = dataclasses.replace(result, horizon=300).to_xarray()
     assert stopped.attrs["stopped"] == "stopped after round 200 of 300" and "stopped" not in dataset.attrs
-
-
-def test_hyperparameters_are_coordinates(result):
-    oracle = {"class": "Oracle", "hyperparameters": {"means": [[0.0, 1.0, 0.3]]}}
-    told = result.provenance | {"policies": result.provenance["policies"] | {"u": oracle}}
-    dataset = dataclasses.replace(result, provenance=told).to_xarray()
-    np.testing.assert_array_equal(dataset.exploration, [0.0, 3.0, np.nan])
-    assert dataset.clock.values.tolist() == ["round", "round", ""]
-    assert dataset.means.dims == ("scenario", "arm")  # the oracle's number of that name is an attribute only
-    assert json.loads(dataset.attrs["policies"])["u"] == oracle
-    assert result.hyperparameters("kl")["exploration"] == [0.0, 3.0]
 
 
 @pytest.mark.slow
@@ -641,7 +627,6 @@ def test_a_grid_of_things_is_named_by_their_texts():
         ({}, {"horizon": [10]}, "results: there is no case 'horizon=10'; it has "),
         (horizons, {"horizon": [10, 20]}, "results: the cases along horizon differ in more than it: .*time"),
         (horizons, {"run": [1]}, "run: every result has an axis"),
-        (3, {"horizon": [10]}, "results: 3 is not a dict of results"),
     ):
         with pytest.raises(ValueError, match=words):
             jaxbandit.to_xarray(inputs, **wrong)
