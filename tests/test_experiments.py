@@ -99,8 +99,12 @@ def test_every_command_has_a_command_line(name):
 def test_what_a_command_plans_can_be_played(name):
     """With the numbers of `--quick`; of cases whose policies have the same names and arms the same shapes, one."""
     planned = import_module(f"experiments.{name}").cases(settings_of(name)(quick=True))
-    cases = [case for _, _, case in planned] if name == "benchmark" else planned.values()
-    check_cases({str((list(case["policies"]), jax.tree.map(np.shape, case["scenarios"]))): case for case in cases})
+    kinds = {}
+    for case in [case for _, _, case in planned] if name == "benchmark" else planned.values():
+        arms = case["scenarios"]
+        leaves, structure = jax.tree.flatten(next(iter(arms.values())) if isinstance(arms, dict) else arms)
+        kinds[f"{[*case['policies']]} {[np.shape(leaf) for leaf in leaves]} {structure}"] = case
+    check_cases(kinds)
 
 
 def test_the_command_line(capsys):

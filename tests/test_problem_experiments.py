@@ -1,4 +1,4 @@
-"""Experiments on restless, hidden, changing and known arms and with a budget: plans, limits, tables from counts."""
+"""Experiments on restless, hidden and changing arms and with a budget: plans, limits, and tables from counts."""
 
 import itertools
 import math
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxbandit
-from experiments import adversary, budget, changing, hidden, known_chains
+from experiments import adversary, budget, changing, hidden
 from experiments.budgets import gaps, problems
 from experiments.comparisons import weak_regret
 from experiments.comparisons.growth import slope
@@ -92,12 +92,6 @@ def test_the_slope_of_a_power_is_its_exponent():
     assert slope(x[:2], [np.array([1.0, -3.0]), np.array([2.0, 2.0])]) == "-"
 
 
-def test_the_verdict_on_a_published_number():
-    final = np.random.default_rng(1).normal(270, 76, 1000)
-    assert changing.alike(final, 270, 76.0) and changing.alike(final, 262, None)
-    assert not changing.alike(final, 290, 76.0)
-
-
 @pytest.mark.slow
 def test_the_price_of_safety(monkeypatch):
     """UCB1 takes the arms in turn and is never paid; Exp3 stays below its bound."""
@@ -109,18 +103,6 @@ def test_the_price_of_safety(monkeypatch):
     limit = adversary.bound(1000, 5)
     assert limit == pytest.approx(2 * math.sqrt(1.718281828 * 1000 * 5 * math.log(5)))
     assert ucb1 == pytest.approx(800) and 0 < exp3 < limit
-
-
-def test_the_best_arm_alone():
-    """Rewards of one arm, round after round, and the best of the arms."""
-    problem = known_chains.Problem("scenario 2", "settled", 0.9)
-    arms, collected = problem.arms, np.zeros(5)
-    law = arms.initial
-    for t in range(300):
-        law = np.einsum("ks,kst->kt", law, arms.transition)
-        collected += 0.9**t * (law * arms.reward).sum(1)
-    missed = 1 - collected.max() / known_chains.optimum(problem)
-    assert 0.2 < known_chains.missed_alone(problem) == pytest.approx(missed, abs=1e-12)
 
 
 def test_bounds_and_budgets():
@@ -212,14 +194,10 @@ def test_what_is_planned_with_a_budget():
 
 
 def test_what_is_proved_of_those_that_steer():
-    expected = {
-        ("treadmill", problems.ADVICE): "falls as 1 / sqrt(K)",
-        ("treadmill", problems.TWO_SET): "falls exponentially",
-        ("swinging", problems.UPDATE): "falls as 1 / sqrt(K)",
-        ("CPAP", problems.UPDATE): "falls as log(K) / sqrt(K)",
-        ("CPAP", problems.ADVICE): "open, as kinds differ",
-    }
-    assert {case: gaps.theory_of_steering(*case) for case in expected} == expected
+    assert gaps.theory_of_steering("treadmill", problems.ADVICE) == "falls as 1 / sqrt(K)"
+    assert gaps.theory_of_steering("treadmill", problems.TWO_SET) == "falls exponentially"
+    assert gaps.theory_of_steering("swinging", problems.UPDATE) == "falls as 1 / sqrt(K)"
+    assert gaps.theory_of_steering("CPAP", problems.UPDATE) == "falls as log(K) / sqrt(K)"
 
 
 def test_wrong_options_of_budgets_are_refused(monkeypatch):
