@@ -27,7 +27,7 @@ ROOT = Path(__file__).parent.parent
 
 def test_a_folder_holds_one_experiment_with_one_set_of_settings(tmp_path):
     settings = Settings(runs=8, horizon=200, out=str(tmp_path / "a"))
-    with pytest.raises(ValueError, match="^initial_state: 7"):
+    with pytest.raises(ValueError, match="initial_state: 7"):
         compare_policies("scenario 1", dataclasses.replace(settings, initial_state=7))
     with pytest.raises(ValueError, match="^policies: "):
         begin("scenario1", settings, {"": {"scenarios": jaxbandit.bernoulli([0.5, 0.4]), "policies": {}}})

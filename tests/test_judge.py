@@ -139,6 +139,7 @@ def test_a_policy_is_judged_in_the_first_space_that_it_plays():
 
     assert space_of("a", KLUCB()) == stress.TwoStateSpace()
     assert space_of("a", KLUCB(family=families.Gaussian(1.0))) == stress.IndependentSpace("gaussian")
+    assert space_of("a", KLUCB(family=families.Poisson())) == stress.IndependentSpace("poisson")
     assert space_of("a", Only()) == stress.RestlessSpace()
     assert space_of("a", jaxbandit.PosteriorWhittle()) == stress.RestlessSpace(paid="all")
     assert judged_spaces.in_words(stress.RestlessSpace(paid="all")).endswith("that all pay, played or not (restless)")
