@@ -23,6 +23,9 @@ from jaxbandit.reports import pictures
 from jaxbandit.reports.tables import show
 
 ROOT = Path(__file__).parent.parent
+TEXTS = {path.stem: path.read_text() for path in sorted((ROOT / "experiments").glob("[a-z]*.py"))}
+# those with a plan that is not checked beside its tables
+PLANNED = [name for name, text in TEXTS.items() if "\ndef cases(" in text and name != "optimality"]
 
 
 def test_a_folder_holds_one_experiment_with_one_set_of_settings(tmp_path):
@@ -71,11 +74,6 @@ def test_the_commands_are_listed(monkeypatch, capsys):
     for name, text in TEXTS.items():
         first = ast.get_docstring(ast.parse(text)).splitlines()[0]
         assert f" {name} {first} " in " ".join(listed.split()) + " "
-
-
-TEXTS = {path.stem: path.read_text() for path in sorted((ROOT / "experiments").glob("[a-z]*.py"))}
-# those with a plan that is not checked beside its tables
-PLANNED = [name for name, text in TEXTS.items() if "\ndef cases(" in text and name != "optimality"]
 
 
 def settings_of(name):
@@ -180,7 +178,6 @@ def test_benchmark_measures_and_compares(tmp_path, monkeypatch):
     assert written["scalar"] == 0.5 and written["rows"] == rows
     assert benchmark.compare(benchmark.read(str(file)), rows) == []
     for row in written["rows"]:
-        del row["name"]  # as in earlier files
         row["ratio"] *= 1e6 if row["axis"] == "policy" else 1e-6
     file.write_text(json.dumps(written))
     some = benchmark.Settings(runs=10, seconds=0.02, out=str(tmp_path / "b"), check=str(file), axes="policy")

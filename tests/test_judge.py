@@ -121,9 +121,14 @@ def test_a_method_that_fails_names_the_users_line_before_anything_is_played(mine
     assert not (mine / "results").exists()
 
 
-def test_a_broken_contract_is_said_in_words(mine):
+def test_a_verdict_on_the_contract_is_said_in_words(mine, monkeypatch, capsys):
+    """In lines that are no wider than the terminal."""
     kept, said = playing.contract_verdict("Nan()", policy_of("mine.py:Nan")[1], middle(stress.TwoStateSpace()))
     assert not kept and said.startswith("breaks the contract: Nan.scores: NaN in round 9")
+    monkeypatch.setenv("COLUMNS", "80")
+    progress_line.say(playing.KEPT)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80 and " ".join(lines) == playing.KEPT
 
 
 def test_a_policy_is_judged_in_the_first_space_that_it_plays():
@@ -297,13 +302,6 @@ def small_panel(monkeypatch):
     """Policies that compile soon, and searches with one program less."""
     monkeypatch.setattr(stress.point_search, "RUNS_AGAIN", stress.point_search.RUNS)
     monkeypatch.setattr(stress.TwoStateSpace, "panel", lambda space: PANEL)
-
-
-def test_lines_that_stay_are_as_wide_as_the_terminal(monkeypatch, capsys):
-    monkeypatch.setenv("COLUMNS", "80")
-    progress_line.say(playing.KEPT)
-    lines = capsys.readouterr().out.splitlines()
-    assert max(map(len, lines)) <= 80 and " ".join(lines) == playing.KEPT
 
 
 @pytest.mark.slow

@@ -109,7 +109,6 @@ def test_bounds_and_budgets():
     """Of circular arms a fifth is played and the bound is a fifth (Avrachenkov and Borkar's arms, known exactly)."""
     assert [problems.plays_of("circular", number) for number in (3, 5, 10, 1000)] == [0, 1, 2, 200]
     assert problems.bound("circular", 5) == pytest.approx(0.2) == problems.bound("circular", 30)
-    assert problems.arms_of("collapsing", 4).observed
     assert set(problems.learning("machines 10", 10)) == set() != set(problems.learning("machines 5", 10))
 
 
@@ -177,7 +176,7 @@ def test_the_exponent_is_that_of_the_clear_gaps():
 
 
 def test_what_is_planned_with_a_budget():
-    """As many more runs as arms are fewer; of five arms half is no whole number, and nobody learns with 0."""
+    """As many more runs as arms are fewer."""
     settings = budget.Settings(sizes="5, 10, 30", scenarios="circular, machines 10", runs=4)
     planned = budget.cases(settings)
     sizes = {name: (case["plays"], case["runs"]) for name, case in planned.items() if "steered" not in name}
@@ -189,8 +188,6 @@ def test_what_is_planned_with_a_budget():
     assert problems.TWO_SET not in problems.steering("CPAP", 10)
     assert planned["circular, 10 arms, learned"]["times"][-1] == 10_000
     assert budget.not_learned(settings) == {"machines 10": "more than 8 states"}
-    five = budget.Settings(scenarios="circular, swinging, machines 10", learners=5)
-    assert budget.of_learners(five) == [("circular", 5)]
 
 
 def test_what_is_proved_of_those_that_steer():
