@@ -8,17 +8,17 @@ import gc
 import json
 import math
 import os
+import re
 import shutil
 import signal
 import sys
 import tempfile
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 
 import jax
 import matplotlib as mpl
 import pytest
-
-from tests.cases import TYPED, words
 
 gc.disable()  # until all is collected: what is imported lives on
 mpl.use("Agg")
@@ -32,6 +32,8 @@ QUICK_FLAGS = (
     "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
 )
 LEAST = 0.0  # seconds of compiling from which a program is worth a file
+TYPED = re.compile(r"[A-Za-z0-9._-]+")  # an id that a shell takes without quotes
+LONGEST = 40  # letters of an id that is made of a value
 MEASURED = Path(__file__).parents[1] / "build" / "accuracy"  # what the site shows
 
 
@@ -60,7 +62,40 @@ def pytest_xdist_auto_num_workers(config):
 
 
 def pytest_make_parametrize_id(val, argname):
-    return words(val, argname)
+    """An id for a value, of at most 40 characters; the argument's name where the value gives none, as a lambda."""
+    text = "empty" if isinstance(val, str | list | tuple | dict) and not val else words(val)
+    if len(text) > LONGEST:
+        text = text[: LONGEST + 1].rpartition("-")[0] or text[:LONGEST]
+    return text or argname
+
+
+def words(value):
+    """What can be typed of a value, of its parts, or of the fields of a dataclass that are not as by default."""
+    if isinstance(value, str):
+        text = re.sub(r"[^A-Za-z0-9._]+", "-", value.replace(".*", " "))
+        return re.sub(r"\.?-[.-]*", "-", text).strip("-.")
+    if isinstance(value, float):
+        return (str(value) if len(str(value)) <= 8 else f"{value:.6g}").replace("+", "")
+    if value is None or isinstance(value, int):
+        return str(value)
+    if hasattr(value, "__name__"):
+        return "" if value.__name__ == "<lambda>" else value.__name__
+    if hasattr(value, "tolist"):  # arrays
+        return words(value.tolist())
+    if isinstance(value, dict):
+        return joined(part for pair in value.items() for part in pair)
+    if isinstance(value, list | tuple):
+        return joined(value)
+    message = [type(value).__name__]
+    for field in fields(value) if is_dataclass(value) else ():
+        inputs = getattr(value, field.name)
+        if isinstance(inputs, bool | int | float | str) and inputs != field.default:
+            message += [field.name, inputs]
+    return joined(message)
+
+
+def joined(parts):
+    return "-".join(word for word in map(words, parts) if word)
 
 
 def pytest_collection_modifyitems(config, items):

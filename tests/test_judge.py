@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import jax
 import numpy as np
 import pytest
-from test_spec import rows_of
+from test_commands import rows_of
 
 import jaxbandit
 from jaxbandit import IMEDMC, KLUCB, PSRL, UCB1, LPPriority, Uniform, atlas, bounds, families, metrics, stress
@@ -54,17 +54,12 @@ class Nan(Mine):
 
 def fails():
     return missing
-"""
 
-MADE_OF_ARMS = """
 
 @jaxbandit.pytree
-class Wants:
+class Knows:
     number: int
 
-
-@jaxbandit.pytree
-class Knows(Wants):
     @classmethod
     def of(cls, arms, discount=0.9):
         return cls(3)
@@ -110,12 +105,11 @@ def test_a_policy_is_an_expression_or_that_of_a_file(mine):
         ("raises.py:Mine", "^raises.py, line 2: x = 1 / 0: ZeroDivisionError: division by zero$"),
         ("KLUBC", r"^jaxbandit has no 'KLUBC' \(did you mean KLUCB\?\); it has "),
         ("Whittle", r"^Whittle: has to be made .* Whittle.of\(arms\), .* judge one that learns, such as "),
-        ("known.py:made()", "^known.py, line [0-9]+: return Knows.*: TypeError: .*'number'$"),
+        ("mine.py:made()", "^mine.py, line [0-9]+: return Knows.*: TypeError: .*'number'$"),
     ],
 )
 def test_what_is_no_policy_is_refused_by_name(mine, text, said):
     (mine / "raises.py").write_text("\nx = 1 / 0\n")
-    (mine / "known.py").write_text(MINE + MADE_OF_ARMS)
     with pytest.raises(ValueError, match=said):
         policy_of(text)
 
@@ -127,25 +121,31 @@ def test_a_method_that_fails_names_the_users_line_before_anything_is_played(mine
     assert not (mine / "results").exists()
 
 
-def test_a_broken_contract_is_said_in_words(mine):
+def test_a_verdict_on_the_contract_is_said_in_words(mine, monkeypatch, capsys):
+    """In lines that are no wider than the terminal."""
     kept, said = playing.contract_verdict("Nan()", policy_of("mine.py:Nan")[1], middle(stress.TwoStateSpace()))
     assert not kept and said.startswith("breaks the contract: Nan.scores: NaN in round 9")
+    monkeypatch.setenv("COLUMNS", "80")
+    progress_line.say(playing.KEPT)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80 and " ".join(lines) == playing.KEPT
 
 
 def test_a_policy_is_judged_in_the_first_space_that_it_plays():
-    class OnlyRestless(Uniform):
-        def validate(self, task):
-            if task.environment.__class__.__name__ != "RestlessArms":
-                raise ValueError("environment: restless arms only")
+    class Only(Uniform):
+        arms = "RestlessArms"
 
-    class Nowhere(Uniform):
         def validate(self, task):
-            raise ValueError("environment: none will do")
+            if task.environment.__class__.__name__ != self.arms:
+                raise ValueError(f"environment: {self.arms} only")
+
+    class Nowhere(Only):
+        arms = ""
 
     assert space_of("a", KLUCB()) == stress.TwoStateSpace()
     assert space_of("a", KLUCB(family=families.Gaussian(1.0))) == stress.IndependentSpace("gaussian")
     assert space_of("a", KLUCB(family=families.Poisson())) == stress.IndependentSpace("poisson")
-    assert space_of("a", OnlyRestless()) == stress.RestlessSpace()
+    assert space_of("a", Only()) == stress.RestlessSpace()
     assert space_of("a", jaxbandit.PosteriorWhittle()) == stress.RestlessSpace(paid="all")
     assert judged_spaces.in_words(stress.RestlessSpace(paid="all")).endswith("that all pay, played or not (restless)")
     assert space_of("a", Nowhere()) is None
@@ -215,29 +215,31 @@ def test_the_card_is_what_simulate_and_the_metrics_say(small_panel):
         assert line.bound == pytest.approx(means["mine"] / (jaxbandit.bounds.lower(arms).total * np.log(60)))
 
 
-def test_a_family_is_played_by_the_policies_of_that_family():
-    arms = {"Gaussian": atlas["Gaussian"].arms}
-    planned, _ = atlas_card.cases(arms, {"UCB1": UCB1()}, 50, 4, jax.random.key(0))
-    (panel,) = (case["policies"] for name, case in planned.items() if name.startswith("panel"))
-    assert {label: policy.family for label, policy in panel.items()} == dict.fromkeys(
-        ("KLUCB", "IMED", "Thompson"), families.Gaussian(0.25)
-    )
-    expected = bounds.lai_robbins(arms["Gaussian"]).total * np.log(50)
-    assert atlas_card.lower_curves(arms, 50) == {"Gaussian": pytest.approx(expected)}
-
-
-def test_arms_with_a_budget_are_played_as_often_as_the_atlas_says():
-    """As many plays as the entry has, beside a player who knows the chains; who cannot play them is told why."""
-    named = {name: atlas[name].arms for name in ("maternal health", "swinging", "collapsing")}
+def test_problems_are_played_as_the_atlas_says_beside_those_made_for_them():
+    """With the plays of a budget and the family of the rewards; who cannot play a problem is told why."""
+    budgets = {"maternal health": 2, "swinging": 5, "collapsing": 1}
+    named = {name: atlas[name].arms for name in (*budgets, "Gaussian", "ergodic RiverSwim")}
     judged = {"LP": LPPriority.of(named["maternal health"], 2), "PSRL": PSRL(), "UCB1": UCB1()}
-    planned, left_out = atlas_card.cases(named, judged, 50, 4, jax.random.key(0))
-    plays = {(name.split(",")[0], item): case["plays"] for name, case in planned.items() for item in case["scenarios"]}
-    assert {item: plays["UCB1", item] for item in named} == {"maternal health": 2, "swinging": 5, "collapsing": 1}
-    assert plays["panel", "swinging"] == 5 and plays["LP", "maternal health"] == 2
-    assert set(left_out["LP"]) == {"swinging", "collapsing"} and set(left_out["PSRL"]) == set(named)
+    planned, left_out = atlas_card.cases(named, judged, 50, 40, jax.random.key(0))
+    cases = {(name.split(",")[0], item): case for name, case in planned.items() for item in case["scenarios"]}
+    assert {item: cases["UCB1", item]["plays"] for item in budgets} == budgets
+    assert cases["panel", "swinging"]["plays"] == 5 and cases["LP", "maternal health"]["plays"] == 2
     assert "for 2 plays a round, and 5" in left_out["LP"]["swinging"]
-    nobody, _ = atlas_card.cases(named, {"PSRL": PSRL()}, 50, 4, jax.random.key(0))
+    plays = {"LP": "maternal health", "PSRL": "ergodic RiverSwim"}
+    assert {label: set(named) - set(left_out[label]) for label in plays} == {label: {plays[label]} for label in plays}
+    assert set(left_out["UCB1"]) == {"ergodic RiverSwim"}
+    process, gaussian = (cases["panel", name] for name in ("ergodic RiverSwim", "Gaussian"))
+    assert set(process["policies"]) == {"UCRL2B", "IMEDRL"} and process["runs"] == 20
+    told = {label: policy.family for label, policy in gaussian["policies"].items()}
+    assert told == dict.fromkeys(("KLUCB", "IMED", "Thompson"), families.Gaussian(0.25))
+    expected = bounds.lai_robbins(named["Gaussian"]).total * np.log(50)
+    curves = atlas_card.lower_curves({"Gaussian": named["Gaussian"]}, 50)
+    assert curves == {"Gaussian": pytest.approx(expected)}
+    nobody, _ = atlas_card.cases({"Gaussian": named["Gaussian"]}, {"PSRL": PSRL()}, 50, 4, jax.random.key(0))
     assert nobody == {}  # where no judged policy plays, the panel does not, either
+    part = Chapter(stress.RestlessSpace(paid="all"), 10, {"mine": jaxbandit.PosteriorWhittle()})
+    assert list(playing._panel(part)) == ["mine", "UCWhittle, scale 0.1", "random"]
+    assert atlas_card.runs_of(atlas["four rooms"].arms, 200) == 20
 
 
 @pytest.mark.parametrize(("runs", "told"), [(4, False), (40, True)])
@@ -272,10 +274,8 @@ def test_a_worst_problem_is_told_only_where_more_is_certainly_lost():
             return {"mine": 100 + more + spread * runs, best: 100.0 + 0 * runs}
 
     def said_of(*lost):
-        found = [
-            stress.Found(stress.Problem(f"code {n}", None), {}, None, each, 1.0, 2, True)
-            for n, each in enumerate(lost, 1)
-        ]
+        problems = [stress.Problem(f"code {n}", None) for n in (1, 2, 3)]
+        found = [stress.Found(each, {}, None, best, 1.0, 2, True) for each, best in zip(problems, lost)]
         return failures.in_words(Lost("mine", chapter, found, SimpleNamespace(labels=("mine", "other"))))
 
     certain = said_of(("UCB1", -900, 2000), ("KL-UCB", 20, 1), ("KL-UCB", 10, 1))
@@ -294,11 +294,6 @@ def test_a_quick_look_is_of_problems_that_share_their_programs():
     assert asked.command() == "jaxbandit judge UCB1 --quick" and "quick" in asked.default_folder(["UCB1()"])
 
 
-def test_where_all_arms_pay_the_panel_has_no_policy_of_the_judged_kind():
-    part = Chapter(stress.RestlessSpace(paid="all"), 10, {"mine": jaxbandit.PosteriorWhittle()})
-    assert list(playing._panel(part)) == ["mine", "UCWhittle, scale 0.1", "random"]
-
-
 PANEL = {"random": Uniform(), "UCB1": UCB1()}
 
 
@@ -307,13 +302,6 @@ def small_panel(monkeypatch):
     """Policies that compile soon, and searches with one program less."""
     monkeypatch.setattr(stress.point_search, "RUNS_AGAIN", stress.point_search.RUNS)
     monkeypatch.setattr(stress.TwoStateSpace, "panel", lambda space: PANEL)
-
-
-def test_lines_that_stay_are_as_wide_as_the_terminal(monkeypatch, capsys):
-    monkeypatch.setenv("COLUMNS", "80")
-    progress_line.say(playing.KEPT)
-    lines = capsys.readouterr().out.splitlines()
-    assert max(map(len, lines)) <= 80 and " ".join(lines) == playing.KEPT
 
 
 @pytest.mark.slow
@@ -335,10 +323,9 @@ def test_a_whole_judgement_of_two_policies(mine, small_panel, monkeypatch, capsy
         assert words in page
     few = "6 runs of 40 rounds tell nobody apart: nothing is claimed."
     assert printed.count(few) == page.count(few) == 2 and page.index("data:image/png") < page.index(few)
-    numbers = rows_of(mine / "out" / "overview.csv")
-    assert {
-        (row["policy"], row["certainly less"] + row["certainly more"]) for row in numbers if row["runs"] == "6"
-    } == {("Mine(scale=2.0)", ""), ("UCB1()", "")}
+    numbers = [row for row in rows_of(mine / "out" / "overview.csv") if row["runs"] == "6"]
+    told = {(row["policy"], row["certainly less"] + row["certainly more"]) for row in numbers}
+    assert told == {("Mine(scale=2.0)", ""), ("UCB1()", "")}
     assert 'src="http' not in page and "<script" not in page
     table = {row["policy"]: row for row in rows_of(mine / "out" / "all_1.csv")}
     assert list(table)[:2] == ["Mine(scale=2.0)", "UCB1()"] and len(table) == 2  # UCB1 is judged, under its label
@@ -396,13 +383,8 @@ def test_answers_are_judged(mine, small_panel, monkeypatch, capsys):
     assert "continuing" in again and again.partition("Random problems")[2] == printed.partition("Random problems")[2]
 
 
-@pytest.mark.parametrize(
-    ("policies", "message"),
-    [
-        ((RULE, "UCB1()"), "UCB1.*: it does not stop with an error rate; judge it apart"),
-        (("Identify(delta=3.0)",), "delta: 3.0"),
-    ],
-)
-def test_rules_that_cannot_be_judged_are_refused(policies, message):
-    with pytest.raises(ValueError, match=message):
-        judge.run(Settings(policies=policies, **STOPS))
+def test_rules_that_cannot_be_judged_are_refused():
+    with pytest.raises(ValueError, match="UCB1.*: it does not stop with an error rate; judge it apart"):
+        judge.run(Settings(policies=(RULE, "UCB1()"), **STOPS))
+    with pytest.raises(ValueError, match="delta: 3.0"):
+        judge.run(Settings(policies=("Identify(delta=3.0)",), **STOPS))

@@ -1,5 +1,6 @@
-"""Experiments on decision processes and on restless, hidden, changing and known arms: plans, and tables from counts."""
+"""Experiments on restless, hidden and changing arms and with a budget: plans, limits, and tables from counts."""
 
+import itertools
 import math
 
 import jax
@@ -7,63 +8,13 @@ import numpy as np
 import pytest
 
 import jaxbandit
-from experiments import adversary, changing, decision_processes, hidden, known_chains, restless
+from experiments import adversary, budget, changing, hidden, restless
+from experiments.budgets import gaps, problems
 from experiments.comparisons.growth import slope
-from jaxbandit import KLUCB, PSRL, KnownProcess, Result, Uniform, metrics
-from jaxbandit.command_line.experiment import check_cases
+from jaxbandit import Result, Uniform, environments
 from jaxbandit.command_line.options import Simulation
-from jaxbandit.judging import atlas_card
 
 SIZE = {"key": jax.random.key(0), "runs": 2, "horizon": 1000}
-
-
-def walk(process, actions, rounds, seed):
-    """Rewards of a player who takes the actions [S] from state 0, as a plain loop."""
-    random, s, collected = np.random.default_rng(seed), 0, 0.0
-    for _ in range(rounds):
-        collected += float(process.reward[actions[s], s])
-        s = random.choice(process.reward.shape[1], p=np.asarray(process.transition[actions[s], s]))
-    return collected
-
-
-def test_the_share_of_runs_has_wilsons_interval():
-    share, z = 8 / 40, 1.959964
-    whole, spread = 1 + z**2 / 40, math.sqrt(share * 0.8 / 40 + (z / 80) ** 2)
-    centre, half = (share + z**2 / 80) / whole, z * spread / whole
-    assert decision_processes.share_of(np.arange(40) < 8) == f"20% ({centre - half:.0%} to {centre + half:.0%})"
-
-
-@pytest.mark.slow
-def test_tables_of_processes():
-    """Rows of a result in order of the mean; a run loses a fifth where it lost a fifth of rounds times gain."""
-    name, imed_rl = decision_processes.OTHER_ENDS, decision_processes.IMED_RL
-    process = decision_processes.process(name)
-    policies = {decision_processes.KNOWN: KnownProcess.of(process), imed_rl: KnownProcess(np.zeros(5, int))}
-    policies[decision_processes.UNNORMALISED] = Uniform()
-    asked = {"runs": 20, "horizon": 1000, "times": [100, 500, 1000], "progress": False}
-    result = jaxbandit.simulate({name: process}, policies, **asked)
-    first = decision_processes.final_rows(result)[0]
-    assert (first["policy"], first["exponent"]) == (decision_processes.KNOWN, "-")
-    assert first["less than the next"] == "yes"
-    (one, other) = decision_processes.linear_rows({name: result})
-    assert one["lose a fifth or more"].startswith("100%") and other["mean of the others"] == "-"
-    loops = [1000 * process.comparator(1) - walk(process, [0] * 5, 1000, seed) for seed in range(20)]
-    here = metrics.regret(result, imed_rl)[0, 0, :, -1]
-    apart = math.hypot(np.std(loops, ddof=1), np.std(here, ddof=1)) / math.sqrt(20)
-    assert abs(np.mean(loops) - here.mean()) < 5 * apart + 1e-6  # false alarm below 1e-4, Student's 38 degrees
-    assert decision_processes.loop_rows(result) == []
-
-
-@pytest.mark.slow
-def test_learners_are_judged_on_processes_and_policies_of_arms_are_not():
-    named = {name: jaxbandit.atlas[name].arms for name in ("ergodic RiverSwim", "best20")}
-    planned, left_out = atlas_card.cases(named, {"PSRL": PSRL(), "KLUCB": KLUCB()}, 50, 40, jax.random.key(0))
-    reasons = {label: set(reasons) for label, reasons in left_out.items()}
-    assert reasons == {"PSRL": {"best20"}, "KLUCB": {"ergodic RiverSwim"}}
-    panels = [case for name, case in planned.items() if name.startswith("panel")]
-    (panel,) = [case for case in panels if "ergodic RiverSwim" in case["scenarios"]]
-    assert set(panel["policies"]) == {"UCRL2B", "IMEDRL"} and panel["runs"] == 20
-    assert atlas_card.runs_of(jaxbandit.atlas["four rooms"].arms, 200) == 20
 
 
 def result_of(**collected):
@@ -100,28 +51,6 @@ def test_weak_regret_is_what_the_best_arm_collects_more():
     assert restless.best_rows(clear, ["a", "b"])[-1]["beyond chance"] == "yes"
 
 
-def test_the_best_arm_has_no_weak_regret_on_average():
-    """Its collected reward is its long-run reward on average: missed by 5 standard errors in 1 of a million suites."""
-    arms = restless.environments()["scenario 1"]
-    result = jaxbandit.simulate(arms, {"best": jaxbandit.Oracle(arms.means())}, runs=400, horizon=300, times=[300])
-    final = metrics.realised_regret(result, "best")[0, 0, :, -1]
-    assert abs(final.mean()) < 5 * final.std(ddof=1) / np.sqrt(400)
-    assert list(restless.policies(arms)) == [restless.BEST, *restless.LEARNERS, *restless.KNOWING]
-
-
-def test_how_far_symbols_depend_on_each_other():
-    """Their correlation from one play to the next, from that of the states, which errors make smaller."""
-    for name, (chains, error, arms) in hidden.problems().items():
-        if chains == hidden.CYCLES:  # which are as if independent to the test
-            np.testing.assert_allclose(hidden.dependence(arms), 0, atol=1e-12)
-            continue
-        ones, means = arms.transition[:, 0, 1] / (arms.transition[:, 0, 1] + arms.transition[:, 1, 0]), arms.means()
-        states = 1 - arms.transition[:, 0, 1] - arms.transition[:, 1, 0]
-        expected = np.abs((1 - 2 * error) ** 2 * states * ones * (1 - ones) / (means * (1 - means)))
-        np.testing.assert_allclose(hidden.dependence(arms), expected, atol=1e-12, err_msg=name)
-        np.testing.assert_allclose(means, error + (1 - 2 * error) * ones, atol=1e-12)
-
-
 @pytest.mark.slow
 def test_verdicts_on_hidden_arms_are_shares_of_runs_and_plays(monkeypatch):
     name, runs, label = "scenario 1, error 0.4", 15, hidden.ADAPTIVE
@@ -132,36 +61,22 @@ def test_verdicts_on_hidden_arms_are_shares_of_runs_and_plays(monkeypatch):
     result = jaxbandit.simulate(**case | {"policies": policies}, progress=False)
     (row,) = hidden.verdict_rows({name: result})
     plays, said = result.visits[label][0, 0, :, -1].sum(-1), result.recorded["Markovian"][label][0, 0, :, -1]
-    taken = [sum(bool(said[run, k]) for run in range(runs)) / runs for k in range(5)]
-    assert row["best arm Markovian"] == pytest.approx(taken[0])
-    assert row["others Markovian"] == pytest.approx(sum(taken[1:]) / 4)
-    on_them = sum(plays[run, k] for run in range(runs) for k in range(5) if said[run, k])
-    assert row["weighed by plays"] == pytest.approx(on_them / (runs * 200))
+    assert row["best arm Markovian"] == pytest.approx(said[:, 0].mean())
+    assert row["others Markovian"] == pytest.approx(said[:, 1:].mean())
+    assert row["weighed by plays"] == pytest.approx(plays[said > 0].sum() / (runs * 200))
 
 
 def test_policies_of_changing_arms_have_the_numbers_of_the_sources():
-    text = changing.forgetful(10_000, 2)
-    assert text["KL-UCB, window"].memory.length == 429 == text["SW-UCB"].length()
-    assert text["KL-UCB, discount"].memory.discount == pytest.approx(0.9964644661)
+    """Those that drift are told the budget and the rounds of their own case."""
+    assert changing.forgetful(10_000, 2)["KL-UCB, discount"].memory.discount == pytest.approx(0.9964644661)
     assert changing.told_the_budget(10_000, 3)["KL-UCB, window"].memory.length == 249
     for case in changing.published_cases(SIZE).values():
-        assert case["horizon"] == 5000 and set(changing.SAME.values()) <= set(case["policies"])
         assert case["policies"]["KL-UCB, told the breaks"].detector.breaks == [1001, 2001, 3001, 4001]
-        assert case["policies"]["Thompson, discount"].discount == 0.95
-    for name, case in changing.chain_cases(SIZE).items():
-        assert case["scenarios"][name].breaks.tolist() == [201, 401, 601, 801] and len(case["policies"]) == 12
-
-
-def test_every_case_of_growth_can_be_played():
-    """A policy is told the budget and the rounds of its own case."""
-    cases = changing.growth_cases(2000, SIZE)
-    assert len(cases) == 2 * 4 * 3 and {case["horizon"] for case in cases.values()} == {63, 200, 632, 2000}
+    for case in changing.growth_cases(2000, SIZE).values():
+        rexp3 = case["policies"]["Rexp3"]
+        assert case["scenarios"].variation <= rexp3.budget + 1e-9 and rexp3.horizon == case["horizon"]
     with pytest.raises(ValueError, match="--horizon: 99 is too short"):
         changing.cases(changing.Settings(horizon=99))
-    for case in [*cases.values()][::5]:
-        rexp3 = case["policies"]["Rexp3"]
-        check_cases({"": case | {"policies": {"Rexp3": rexp3}}})
-        assert case["scenarios"].variation <= rexp3.budget + 1e-9 and rexp3.horizon == case["horizon"]
 
 
 def test_the_slope_of_a_power_is_its_exponent():
@@ -174,12 +89,6 @@ def test_the_slope_of_a_power_is_its_exponent():
         held += low - 0.005 <= 2 / 3 <= high + 0.005
     assert held >= 80  # of a true 90 % or more the chance of fewer is below 1e-3
     assert slope(x[:2], [np.array([1.0, -3.0]), np.array([2.0, 2.0])]) == "-"
-
-
-def test_the_verdict_on_a_published_number():
-    final = np.random.default_rng(1).normal(270, 76, 1000)
-    assert changing.alike(final, 270, 76.0) and changing.alike(final, 262, None)
-    assert not changing.alike(final, 290, 76.0)
 
 
 @pytest.mark.slow
@@ -195,15 +104,104 @@ def test_the_price_of_safety(monkeypatch):
     assert ucb1 == pytest.approx(800) and 0 < exp3 < limit
 
 
-def test_the_best_arm_alone():
-    """Rewards of one arm, round after round, and the best of the arms."""
-    problem = known_chains.Problem("scenario 2", "settled", 0.9)
-    arms, result = problem.arms, []
-    for k in range(5):
-        law, sum_of_rewards = arms.initial[k], 0.0
-        for t in range(300):
-            law = law @ arms.transition[k]
-            sum_of_rewards += 0.9**t * law @ arms.reward[k]
-        result.append(sum_of_rewards)
-    missed = 1 - max(result) / known_chains.optimum(problem)
-    assert 0.2 < known_chains.missed_alone(problem) == pytest.approx(missed, abs=1e-12)
+def test_bounds_and_budgets():
+    """Of circular arms a fifth is played and the bound is a fifth (Avrachenkov and Borkar's arms, known exactly)."""
+    assert [problems.plays_of("circular", number) for number in (3, 5, 10, 1000)] == [0, 1, 2, 200]
+    assert problems.bound("circular", 5) == pytest.approx(0.2) == problems.bound("circular", 30)
+    assert set(problems.learning("machines 10", 10)) == set() != set(problems.learning("machines 5", 10))
+
+
+@pytest.mark.parametrize("label", [problems.WHITTLE, problems.RANDOM])
+def test_the_map_of_shares_is_that_of_a_loop(label):
+    """Thirty rounds with three types and a cost, states one by one in the order of their numbers, in plain Python."""
+    random = np.random.default_rng(0)
+    rows = random.dirichlet(np.ones(3), (2, 3, 3))
+    arms = environments.restless(rows[0], (0, 0.5, 1), rows[1], paid="all", observed=True, cost=[0.1, 0.2, 0.3])
+    numbers = random.random((3, 3)) if label != problems.RANDOM else np.zeros((3, 3))
+    share, here, expected = 0.4, np.array(arms.initial) / 3, []
+    for _ in range(30):
+        left, played = share, share * here
+        for place in sorted(np.ndindex(3, 3), key=lambda place: -numbers[place]) if label != problems.RANDOM else ():
+            played[place] = min(here[place], left)
+            left -= played[place]
+        here = np.einsum("ks,kst->kt", played, rows[0]) + np.einsum("ks,kst->kt", here - played, rows[1])
+        expected.append((here @ (0, 0.5, 1)).sum() - played.sum(1) @ (0.1, 0.2, 0.3))
+    result, shares = problems.rewards(arms, numbers, share, rounds=30)
+    np.testing.assert_allclose(result, expected, atol=1e-12)
+    np.testing.assert_allclose(shares[..., 1], played, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["circular", "CPAP", "swinging"])
+def test_limits_with_ever_more_arms(name):
+    """Whittle's rule reaches the bound but where shares swing; random play collects what a mixed chain does."""
+    result = problems.limit_of(name, problems.WHITTLE)
+    low, high = {"swinging": (0.03, 0.04)}.get(name, (-1e-6, 1e-6))
+    assert result.swings == (low > 0) and low < result.gap < high
+    arms, share = problems.arms_of(name, 30), problems.plays_of(name, 30) / 30
+    law = np.linalg.matrix_power(share * np.array(arms.transition) + (1 - share) * np.array(arms.passive), 2**16)[:, 0]
+    laws = arms.known()
+    collected = (law * (share * laws.earned + (1 - share) * laws.kept)).sum(1)
+    myopic = problems.limit_of(name, problems.MYOPIC)
+    assert myopic.tied == (name == "circular")  # where states 1 and 2 both bring a half in the next round
+    random = problems.limit_of(name, problems.RANDOM)
+    assert random.gap == pytest.approx(problems.bound(name, 30) - np.mean(collected), abs=1e-9)
+
+
+def test_gaps_are_what_counts_say():
+    """From stays and plays between two recorded rounds, run by run."""
+    name, number = "machines 5", 10
+    arms = problems.arms_of(name, number)
+    result = jaxbandit.simulate(arms, {"u": Uniform()}, runs=5, horizon=40, times=[10, 20, 40], progress=False)
+    answer = gaps.gaps(result, "u", name, number)
+    stays, visits = result.recorded["stays"]["u"][0, 0], result.visits["u"][0, 0]
+    for run, (place, rounds) in itertools.product(range(5), enumerate((10, 20))):
+        paid = ((stays[run, place + 1] - stays[run, place]) * np.arange(5) / 4).sum()
+        paid -= 0.15 * (visits[run, place + 1] - visits[run, place]).sum()
+        assert answer[run, place] == pytest.approx(problems.bound(name, number) - paid / rounds / number, abs=1e-9)
+    np.testing.assert_array_equal(gaps.late(result, "u", name, number), answer[:, 1])
+
+
+def test_the_exponent_is_that_of_the_clear_gaps():
+    random = np.random.default_rng(1)
+    values = {n: n**-0.5 * (1 + 0.3 * random.normal(size=200)) for n in (10, 100, 1000)}
+    values[10_000] = 0.1 * random.normal(size=200)  # not told from 0
+    power = gaps.exponent(values).split(" ")
+    # the exponent's standard error is 0.3 sqrt(2 / 200) / log(100) = 0.0065; six times that never happens
+    assert float(power[0]) == pytest.approx(-0.5, abs=0.04)
+    assert float(power[1].strip("(")) < float(power[0]) < float(power[3].strip(")"))
+    assert gaps.exponent({10: values[10], 10_000: values[10_000]}) == "-"
+    assert gaps.theory(problems.Limit(0.0, False, 0.0, False), 1.0) == "falls as 1 / sqrt(K)"
+    assert gaps.theory(problems.Limit(0.1, False, 0.1, False), 1.0) == "stays, as shares rest elsewhere"
+
+
+def test_what_is_planned_with_a_budget():
+    """As many more runs as arms are fewer."""
+    settings = budget.Settings(sizes="5, 10, 30", scenarios="circular, machines 10", runs=4)
+    planned = budget.cases(settings)
+    sizes = {name: (case["plays"], case["runs"]) for name, case in planned.items() if "steered" not in name}
+    assert sizes == {
+        "circular, 5 arms": (1, 24), "circular, 10 arms": (2, 12), "circular, 30 arms": (6, 4),
+        "machines 10, 10 arms": (1, 12), "machines 10, 30 arms": (3, 4), "circular, 10 arms, learned": (2, 4),
+    }  # fmt: skip
+    assert planned["circular, 5 arms, steered"]["policies"][problems.UPDATE].steps == 5
+    assert problems.TWO_SET not in problems.steering("CPAP", 10)
+    assert planned["circular, 10 arms, learned"]["times"][-1] == 10_000
+    assert budget.not_learned(settings) == {"machines 10": "more than 8 states"}
+
+
+def test_what_is_proved_of_those_that_steer():
+    assert gaps.theory_of_steering("treadmill", problems.ADVICE) == "falls as 1 / sqrt(K)"
+    assert gaps.theory_of_steering("treadmill", problems.TWO_SET) == "falls exponentially"
+    assert gaps.theory_of_steering("swinging", problems.UPDATE) == "falls as 1 / sqrt(K)"
+    assert gaps.theory_of_steering("CPAP", problems.UPDATE) == "falls as log(K) / sqrt(K)"
+
+
+def test_wrong_options_of_budgets_are_refused(monkeypatch):
+    """Before any arms are made."""
+    monkeypatch.setattr(problems, "arms_of", None)
+    wrong = {"scenarios": "circle", "sizes": "10, 1", "runs": 1, "learners": 3, "horizon": 1, "rounds_of_learners": 9}
+    for name, value in (wrong | {"runs_steered": 1}).items():
+        with pytest.raises(ValueError, match=f"^--{name.replace('_', '-')}: "):
+            budget.cases(budget.Settings(**{name: value}))
+    with pytest.raises(ValueError, match="^--sizes: 7 arms give no whole number of plays in CPAP, circular"):
+        budget.cases(budget.Settings(scenarios="circular, CPAP", sizes="7"))

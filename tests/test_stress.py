@@ -1,6 +1,5 @@
 """The opponent: spaces have their laws, a search climbs, and what is reported is what `simulate` plays."""
 
-import contextlib
 import signal
 
 import jax
@@ -61,12 +60,12 @@ def test_the_code_of_a_problem_makes_the_very_same_arms(name):
 def test_speeds_and_means_have_their_laws():
     """Kolmogorov's test at 1e-6 for each of three laws, on 1,200 arms: it notices laws that differ by .09."""
     points = np.random.default_rng(2).random((600, 14))
-    two = [TwoStateSpace(slowest=0.01, fastest=0.5).problem(point[:4]).arms for point in points]
-    p01, p10 = (np.concatenate([np.asarray(arms.transition)[:, s, 1 - s] for arms in two]) for s in (0, 1))
+    space = TwoStateSpace(slowest=0.01, fastest=0.5)
+    p01, p10 = np.concatenate([space.problem(point[:4]).arms.transition for point in points])[:, (0, 1), (1, 0)].T
     assert stats.kstest(np.log(p01 + p10), stats.uniform(np.log(0.01), np.log(50)).cdf).pvalue > 1e-6
     assert stats.kstest(p01 / (p01 + p10), stats.uniform(0.05, 0.9).cdf).pvalue > 1e-6
-    three = [stress.ThreeStateSpace(slowest=1.0, fastest=1.0).problem(point).arms for point in points]
-    rows = np.concatenate([np.asarray(arms.transition) for arms in three])
+    space = stress.ThreeStateSpace(slowest=1.0, fastest=1.0)
+    rows = np.concatenate([space.problem(point).arms.transition for point in points])
     for s in range(3):  # every entry of a uniform probability vector of three is Beta(1, 2)
         assert stats.kstest(rows[:, 0, s], stats.beta(1, 2).cdf).pvalue > 1e-6
 
@@ -76,10 +75,9 @@ def test_probabilities_have_their_priors():
     random, prior = np.random.default_rng(5), np.array([[[1.0, 2.0], [3.0, 0.5]], [[0.7, 0.7], [4.0, 1.0]]])
     space = PriorSpace(prior)
     rows = np.stack([space.problem(random.random(4)).arms.transition for _ in range(1200)])
-    for arm in (0, 1):
-        for state in (0, 1):
-            law = stats.beta(*prior[arm, state, ::-1])
-            assert stats.kstest(rows[:, arm, state, 1], law.cdf).pvalue > 1e-6
+    for arm, state in np.ndindex(2, 2):
+        law = stats.beta(*prior[arm, state, ::-1])
+        assert stats.kstest(rows[:, arm, state, 1], law.cdf).pvalue > 1e-6
     with pytest.raises(ValueError, match="prior: 0.0 is not positive"):
         stress.over(PriorSpace([[1, 0], [1, 1]]), {"u": Uniform()}, problems=4, runs=2, **FAST)
     with pytest.raises(ValueError, match="prior: shape"):
@@ -211,6 +209,11 @@ def test_ctrl_c_keeps_what_is_found(stop_at):
         result = stress.worst(Uniform(), space, **SMALL)
     assert len(result) == 2 and not any(item.judged for item in result)
     assert "the search itself, which was stopped" in str(result[0])
+    stop_at(2, 3)
+    with pytest.warns(StoppedWarning, match="nothing is judged"):
+        found = stress.worst(RULE, STICKY, **STOPS)
+    assert len(found) == 2 and not any(item.judged or item.certain for item in found)
+    assert "which was stopped, believed" in str(found[0])
     stop_at(1)
     with pytest.warns(StoppedWarning, match="is not complete; nothing is judged"):
         assert stress.worst(Uniform(), space, **SMALL) == []
@@ -219,19 +222,17 @@ def test_ctrl_c_keeps_what_is_found(stop_at):
         stress.over(TwoStateSpace(), {"u": Uniform()}, problems=4, runs=2, **FAST)
 
 
-@pytest.mark.parametrize("how", ["a command", "twice within a second"])
-def test_ctrl_c_ends_a_search(stop_at, monkeypatch, how):
-    """A command must not return what it has as if that were the whole search."""
-    if how == "a command":
-        stop_at(2)
-        program = jaxbandit.interruption.reraise_ctrl_c()
-    else:
-        monkeypatch.setattr("jaxbandit.interruption.AT_ONCE", 60)
-        monkeypatch.setattr("jaxbandit.interruption._last", -100.0)
-        stop_at(2, 3)
-        program = contextlib.nullcontext()
-    with pytest.raises(KeyboardInterrupt), program:
-        stress.worst(Uniform(), TwoStateSpace(slowest=0.05), **SMALL)
+def test_ctrl_c_ends_a_search(stop_at, monkeypatch):
+    """Of a command, which must not return what it has as if that were the whole search, and twice within a second."""
+    space = TwoStateSpace(slowest=0.05)
+    stop_at(2)
+    with pytest.raises(KeyboardInterrupt), jaxbandit.interruption.reraise_ctrl_c():
+        stress.worst(Uniform(), space, **SMALL)
+    monkeypatch.setattr("jaxbandit.interruption.AT_ONCE", 60)
+    monkeypatch.setattr("jaxbandit.interruption._last", -100.0)
+    stop_at(2, 3)
+    with pytest.raises(KeyboardInterrupt):
+        stress.worst(Uniform(), space, **SMALL)
 
 
 @pytest.mark.slow
@@ -256,7 +257,6 @@ def test_a_search_that_was_stopped_and_judged_continues_in_its_folder(worst, tmp
         (lambda: stress.worst(UCB1(), TwoStateSpace(2, 1.0, 1.0, 0.5, 0.5)), "space: .* has one point only"),
         (lambda: stress.worst(UCB1(), RestlessSpace(slowest=0.2, fastest=0.1)), "space.fastest: 0.1 is below slowest"),
         (lambda: stress.over(TwoStateSpace(), {"u": [UCB1()]}), r"policies\['u'\]: a list of variants"),
-        (lambda: stress.over(3, {"u": UCB1()}), "space: a space, such as .* is needed, and int has no dimension"),
         (lambda: stress.worst(jaxbandit.IMEDMC(), IndependentSpace("gaussian")), "policy: "),
         (lambda: stress.worst(UCB1(), panel={"the policy": KLUCB()}), r"panel\['the policy'\]: the tested policy has"),
         (lambda: stress.over(TwoStateSpace(), {"KL-UCB": UCB1()}), r"policies\['KL-UCB'\]: the panel has another"),
@@ -288,26 +288,23 @@ def test_the_bayes_regret_of_a_policy():
 
 @pytest.mark.slow
 def test_a_rule_for_independent_rewards_is_disproved(failures):
-    """Wrong in a third of runs or more; if the rule were right this would happen once in 10^20 searches."""
+    """Wrong in a third of runs or more; if the rule were right this would happen once in 10^20 searches.
+
+    On random numbers of the test's own, wrong answers agree within five standard errors (p 1e-6 for each).
+    """
     assert failures[0].certain and failures[0].share.mean > 1 / 3
-    for found in failures:
-        assert found.judged and not found.stopped and found.delta == 0.1 and found.runs == 200
-        test = binomtest(found.wrong, found.runs)
-        assert found.share[1:] == pytest.approx(tuple(test.proportion_ci(0.95, "exact")))
-        assert found.p_value == pytest.approx(binom.sf(found.wrong - 1, found.runs, 0.1))
-        assert f"wrong in {found.wrong} of 200 new runs" in str(found)
-        assert jaxbandit.environments.two_state.__name__ in found.problem.code
-
-
-@pytest.mark.slow
-def test_shares_of_wrong_answers_are_those_of_simulate(failures):
-    """On random numbers of the test's own, wrong answers agree within five standard errors (p 1e-6 for each)."""
     arms = {f"{n}": found.arms for n, found in enumerate(failures)}
     size = {"runs": 200, "horizon": 600, "key": jax.random.key(9), "progress": False}
     result = jaxbandit.simulate(arms, {"p": RULE}, until="stopped", **size)
     for n, found in enumerate(failures):
         wrong = (result.stopped["p"][n] > 0) & (result.answers["p"][n] != np.argmax(found.arms.means()))
         assert abs(found.share.mean - wrong.mean()) < 5 * np.sqrt(0.25 / 200 + 0.25 / 200)
+        assert found.judged and not found.stopped and found.delta == 0.1 and found.runs == 200
+        test = binomtest(found.wrong, found.runs)
+        assert found.share[1:] == pytest.approx(tuple(test.proportion_ci(0.95, "exact")))
+        assert found.p_value == pytest.approx(binom.sf(found.wrong - 1, found.runs, 0.1))
+        assert f"wrong in {found.wrong} of 200 new runs" in str(found)
+        assert jaxbandit.environments.two_state.__name__ in found.problem.code
 
 
 @pytest.mark.slow
@@ -318,34 +315,12 @@ def test_the_rule_survives_where_rewards_are_independent():
         assert "not shown to be more often than accepted" in str(found)
 
 
-@pytest.mark.slow
-def test_ctrl_c_keeps_what_the_search_believed(monkeypatch):
-    calls = iter(range(9))
-
-    def simulate(**asked):
-        if next(calls):
-            raise KeyboardInterrupt
-        return jaxbandit.simulate(**asked)
-
-    monkeypatch.setattr("jaxbandit.interruption.CtrlC.take", lambda self: True)
-    monkeypatch.setattr(stress.trials, "simulate", simulate)
-    with pytest.warns(StoppedWarning, match="nothing is judged"):
-        found = stress.worst(RULE, STICKY, **STOPS)
-    assert len(found) == 2 and not any(item.judged or item.certain for item in found)
-    assert "which was stopped, believed" in str(found[0])
-
-
-class Tied:
+class Tied(TwoStateSpace):
     """A space of problems whose arms are all the same."""
-
-    dimension = 2
 
     def problem(self, point):
         move = float(0.1 + 0.8 * point[0].round(3))
         return stress.Problem(f"two_state([{move}] * 2, [0.5] * 2)", jaxbandit.two_state([move] * 2, [0.5] * 2))
-
-    def panel(self):
-        return {}
 
 
 @pytest.mark.parametrize(
