@@ -48,6 +48,18 @@ class Process:
         return states[0], Feedback(arms, before, states, jnp.asarray(self.reward, float)[arms, before], t)
 
 
+def telling(arms, change):
+    """These arms, of which the player is told in a round what `change` makes of the feedback."""
+
+    @jaxbandit.pytree
+    class Telling(type(arms)):
+        def step(self, key, state, arms, t):
+            following, feedback = super(type(self), self).step(key, state, arms, t)
+            return following, change(feedback)
+
+    return Telling(**{name: getattr(arms, name) for name in arms.__dataclass_fields__})
+
+
 @jaxbandit.pytree
 class Learner:
     """Knows where the process begins and is; plays action 0 where the state is 1 and action 1 where it is 0."""
