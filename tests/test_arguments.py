@@ -82,7 +82,8 @@ def done():
 @pytest.mark.slow
 def test_resume_names_what_changed(done):
     others = {"runs": 5, "key": jax.random.key(1), "plays": 2, "shuffle": True, "delay": 2, "batch": 3}
-    for name, value in (others | {"random_numbers": "independent"}).items():
+    others["random_numbers"] = "independent"
+    for name, value in others.items():
         with pytest.raises(ValueError, match=f"resume: {name} changed since"):
             simulate({"a": ARMS, "b": OTHER}, POLICIES, **COMMON | {name: value}, resume=done)
     with pytest.raises(ValueError, match=r"resume: policies\['ucb'\]\.L changed since"):

@@ -327,7 +327,8 @@ def test_runs_played_in_blocks_are_those_played_at_once():
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is Linux's")
 def test_what_does_not_fit_into_memory_is_refused_with_its_numbers(tmp_path, monkeypatch):
     """Where a process may have one GiB more than it has: refused before anything is allocated or written."""
-    resource = pytest.importorskip("resource")
+    import resource
+
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     monkeypatch.setattr(resource, "getrlimit", lambda _: (used + 2**30, used + 2**30))
     asked = {"scenarios": ARMS, "policies": {"u": Uniform()}, "runs": 10**7}
