@@ -1,5 +1,6 @@
 """Environments that the library does not have, for tests of the protocol: a decision process and arms that swap."""
 
+from dataclasses import fields
 from typing import ClassVar
 
 import jax.numpy as jnp
@@ -57,7 +58,7 @@ def telling(arms, change):
             following, feedback = super(type(self), self).step(key, state, arms, t)
             return following, change(feedback)
 
-    return Telling(**{name: getattr(arms, name) for name in arms.__dataclass_fields__})
+    return Telling(**{field.name: getattr(arms, field.name) for field in fields(arms)})
 
 
 @jaxbandit.pytree
