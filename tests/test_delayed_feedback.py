@@ -180,7 +180,7 @@ def test_recorders_see_what_the_policy_has_heard_and_texts_say_it():
     expected = [0, 0, 0, 0, 2, 2, 4, 4, 6, 6, 8, 8]
     np.testing.assert_array_equal(result.recorded["heard"]["u"][0, 0], [expected] * 2)
     np.testing.assert_array_equal(result.recorded["bonus"]["u"], UCB1().bonus)
-    assert "of the last 3 rounds never reached" in str(result) and "still under way." in str(replace(result, rounds=7))
+    assert "of the last 4 rounds never reached" in str(result) and "still under way." in str(replace(result, rounds=7))
     assert (result.to_xarray().attrs["delay"], result.to_xarray().attrs["batch"]) == (3, 2)
 
 

@@ -264,7 +264,7 @@ class Anew:
         return self.policy.update(state, feedback)
 
 
-@pytest.mark.parametrize(("states", "slowest", "horizon"), [(4, 0.999, 1500), (many_states.BOUNDED_FROM, 0.98, 600)])
+@pytest.mark.parametrize(("states", "slowest", "horizon"), [(4, 0.999, 1500), (many_states.BOUNDED_FROM, 0.98, 400)])
 @pytest.mark.slow
 def test_upper_bounds_and_bounds_on_the_mean_play_the_arms_of_the_full_index(states, slowest, horizon):
     """To the last bit: with arms that tie, that hardly move, that pay most in all states but one, and i.i.d. ones."""
