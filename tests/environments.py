@@ -1,5 +1,6 @@
 """Environments that the library does not have, for tests of the protocol: a decision process and arms that swap."""
 
+from dataclasses import fields
 from typing import ClassVar
 
 import jax.numpy as jnp
@@ -46,6 +47,18 @@ class Process:
         states = draws.choose(draws.play_bits(key, jnp.zeros(1, jnp.int32), t[None]), row)
         before = jnp.full(1, state)
         return states[0], Feedback(arms, before, states, jnp.asarray(self.reward, float)[arms, before], t)
+
+
+def telling(arms, change):
+    """These arms, of which the player is told in a round what `change` makes of the feedback."""
+
+    @jaxbandit.pytree
+    class Telling(type(arms)):
+        def step(self, key, state, arms, t):
+            following, feedback = super(type(self), self).step(key, state, arms, t)
+            return following, change(feedback)
+
+    return Telling(**{field.name: getattr(arms, field.name) for field in fields(arms)})
 
 
 @jaxbandit.pytree

@@ -3,7 +3,6 @@
 import functools
 import json
 from collections import namedtuple
-from dataclasses import replace
 from typing import NamedTuple
 
 import jax
@@ -30,26 +29,19 @@ OTHER = two_state([0.1, 0.4, 0.6], [0.4, 0.25, 0.3], initial_state="stationary")
 class NoPytree:
     """A policy whose author forgot the decorator."""
 
-    def init(self, reward):
-        return reward
-
-    def scores(self, key, state, t):
-        return state[:, 0], state
-
-    def update(self, state, feedback):
-        return state
+    init = lambda self, reward: reward
+    scores = lambda self, key, state, t: (state[:, 0], state)
+    update = lambda self, state, feedback: state
 
 
 TWO = two_state([0.5, 0.4], [0.4, 0.55])
 BAD = [
     ({"runs": 0}, "runs: 0"),
     ({"horizon": 0}, "horizon: 0 is not among the integers from 1"),
-    ({"horizon": 2**31}, r"horizon: 2147483648 is not among"),
     ({"plays": 4}, "plays: 4"),
     ({"times": [5, 3]}, "times: not sorted"),
     ({"times": [3, 11]}, "times: rounds 3..11 reach beyond 1..10"),
     ({"times": []}, "times: give a list"),
-    ({"key": 3}, "key: 3 is not one key"),
     ({"key": jax.random.key(0, impl="rbg")}, "key: only keys of the default"),
     ({"chunk": 0}, "chunk: 0"),
     ({"devices": []}, "devices: an empty list"),
@@ -65,13 +57,8 @@ BAD = [
     ({"policies": {"k": Window(9)}}, r".*; give KLUCB\(memory=Window\(\.\.\)\)$"),
     ({"policies": {"k": NoPytree()}}, r"policies\['k'\]: NoPytree is not a pytree"),
     ({"policies": {1: KLUCB(), "1": UCBSM()}}, "policies: two names are the same"),
-    ({"policies": {"k": KLUCB(exploration="x")}}, r"policies\['k'\].exploration: 'x' is not a number"),
-    ({"policies": {"k": KLUCB(exploration=float("nan"))}}, r"policies\['k'\].exploration: nan lies outside"),
     ({"policies": {"k": KLUCB(exploration=np.array([0.0, 3.0]))}}, r"policies\['k'\].exploration: .* give a list"),
     ({"scenarios": [ARMS]}, "scenarios: a list has no names; give a dict"),
-    ({"scenarios": None}, r"scenarios\['scenario'\]: an environment is needed, and NoneType has no means"),
-    ({"resume": "x.npz"}, "resume: 'x.npz' is not a Result"),
-    ({"devices": "cpu"}, "devices: 'cpu' is not a list"),
     ({"policies": {"k": [KLUCB(), UCBSM()]}}, r"policies\['k'\]: .* are not alike"),
 ]
 
@@ -94,7 +81,9 @@ def done():
 
 @pytest.mark.slow
 def test_resume_names_what_changed(done):
-    for name, value in {"runs": 5, "key": jax.random.key(1), "plays": 2, "shuffle": True}.items():
+    others = {"runs": 5, "key": jax.random.key(1), "plays": 2, "shuffle": True, "delay": 2, "batch": 3}
+    others["random_numbers"] = "independent"
+    for name, value in others.items():
         with pytest.raises(ValueError, match=f"resume: {name} changed since"):
             simulate({"a": ARMS, "b": OTHER}, POLICIES, **COMMON | {name: value}, resume=done)
     with pytest.raises(ValueError, match=r"resume: policies\['ucb'\]\.L changed since"):
@@ -142,28 +131,13 @@ def test_an_environment_without_rewards_and_a_short_horizon():
         assert simulate(ARMS, {"p": policy}, runs=2, horizon=2, times=[2]).visits["p"].sum() == 4
 
 
-@pytest.mark.slow
-def test_a_stopped_result_is_complete_where_no_more_is_asked_for(done):
-    stopped = replace(done, horizon=600)  # as one that Ctrl-C ended at 300 of 600 rounds
-    assert not stopped.complete
-    result = simulate({"a": ARMS, "b": OTHER}, POLICIES, **COMMON, resume=stopped)
-    assert result.complete and result.horizon == result.rounds == 300
-    np.testing.assert_array_equal(result.visits["tv"], done.visits["tv"])
-
-
 class Fixed(NamedTuple):
     """A policy that is a tuple, too."""
 
     means: np.ndarray
-
-    def init(self, reward):
-        return reward
-
-    def scores(self, key, state, t):
-        return self.means, state
-
-    def update(self, state, feedback):
-        return state
+    init = lambda self, reward: reward
+    scores = lambda self, key, state, t: (self.means, state)
+    update = lambda self, state, feedback: state
 
 
 @pytest.mark.slow
@@ -252,31 +226,15 @@ SIZE = {"runs": 2, "horizon": 10, "progress": False}
 
 def greedy(**methods):
     """A policy that plays the largest mean, with these methods in place of its own."""
-
-    class Greedy:
-        def init(self, reward):
-            return no_visits(reward)
-
-        def scores(self, key, state, t):
-            return state.mean_and_plays()[0], state
-
-        def update(self, state, feedback):
-            return state.counted(feedback)
-
-    for name, method in methods.items():
-        setattr(Greedy, name, method)
-    return pytree(Greedy)()
+    own = {
+        "init": lambda self, reward: no_visits(reward),
+        "scores": lambda self, key, state, t: (state.mean_and_plays()[0], state),
+        "update": lambda self, state, feedback: state.counted(feedback),
+    }
+    return pytree(type("Greedy", (), own | methods))()
 
 
 Two = namedtuple("Two", "count more")
-
-
-def forgets_to_return(self, state, feedback):
-    state.counted(feedback)
-
-
-def adds_a_float(self, state, feedback):
-    return state + 0.5
 
 
 def has_no_such_name(self, key, state, t):
@@ -293,9 +251,9 @@ WRONG = [
     ({"scores": lambda self, key, state, t: (jnp.arange(3), state)}, r"scores: int32 is not a float"),
     ({"scores": lambda self, key, state, t: (jnp.arange(3.0), (state, t))}, r"scores: a state of"),
     ({"scores": lambda self, key, state, t: jnp.arange(3.0)}, r"scores: returns .*, not a pair; write `return scores"),
-    ({"update": forgets_to_return}, r"update: returns None; return the state after the round"),
+    ({"update": lambda self, state, feedback: None}, r"update: returns None; return the state after the round"),
     ({"init": lambda self, reward: jnp.zeros(3, int), "scores": lambda self, key, state, t: (1.0 * state, state),
-      "update": adds_a_float}, r"update: state was int32\[3\] and becomes float32\[3\]; shapes and types must not"),
+      "update": lambda self, state, feedback: state + 0.5}, r"update: state was int32\[3\] and becomes float32\[3\];"),
     ({"init": lambda self, reward: Two(jnp.zeros(3), jnp.zeros(3)),
       "scores": lambda self, key, state, t: (state.count, state),
       "update": lambda self, state, feedback: state._replace(more=jnp.append(state.more, 1.0))},
@@ -371,7 +329,7 @@ def test_the_code_of_the_library_is_traced_once(monkeypatch):
 
     monkeypatch.setattr(KLUCB, "scores", counted)
     arms = jaxbandit.bernoulli(np.linspace(0.2, 0.7, 29))
-    simulate(arms, {"p": KLUCB()}, runs=3, horizon=5, progress=False)
+    simulate(arms, {"p": KLUCB()}, runs=3, horizon=90, chunk=40, progress=False)
     assert len(calls) == 1
 
 

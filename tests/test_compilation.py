@@ -1,6 +1,5 @@
 """Programs as one function of machine code, and what lets a round be one: choices and draws by plain operations."""
 
-import dataclasses
 import functools
 import subprocess
 import sys
@@ -223,57 +222,16 @@ def test_a_slow_path_fails_in_tests_each_time(monkeypatch):
                 over_runs(lambda x: x + 1)(jnp.ones((2, 3)))
 
 
-def plays_by(twice):
-    """A policy whose scores are twice a number that falls with the plays and rewards of an arm."""
-
-    @jaxbandit.pytree
-    class Falling:
-        def init(self, reward):
-            return jnp.zeros(reward.shape[0])
-
-        def scores(self, key, state, t):
-            return twice(-state), state
-
-        def update(self, state, feedback):
-            return state.at[feedback.arms].add(1 + feedback.rewards)
-
-    return Falling()
-
-
-def pays_by(twice):
-    """Arms whose states are written down after an operation that changes nothing: half of twice the state."""
-
-    @jaxbandit.pytree
-    class Arms(type(TWO)):
-        def step(self, key, state, arms, t):
-            following, feedback = super().step(key, state, arms, t)
-            return following, feedback._replace(rewards=twice(feedback.rewards) / 2)
-
-    return Arms(**{field.name: getattr(TWO, field.name) for field in dataclasses.fields(TWO)})
-
-
-def without_a_batching_rule():
+@pytest.mark.slow
+def test_an_operation_without_a_batching_rule_is_slow_and_no_error():
     """An operation of a user's own, x to 2 x, that JAX can compute for one run only."""
     double = Primitive("double")
     double.def_abstract_eval(lambda x: x)
     mlir.register_lowering(double, mlir.lower_fun(lambda x: 2 * x, multiple_results=False))
-    return double.bind
-
-
-@pytest.mark.parametrize("whose", ["policy", "environment"])
-@pytest.mark.slow
-def test_an_operation_without_a_batching_rule_is_slow_and_no_error(whose):
-    """The runs are those of an operation that has a rule."""
-
-    def played(twice):
-        arms, policy = (TWO, plays_by(twice)) if whose == "policy" else (pays_by(twice), plays_by(lambda x: 2 * x))
-        asked = {"runs": 5, "horizon": 30, "times": [30], "progress": False}
-        return jaxbandit.simulate(arms, {"p": policy}, **asked).visits["p"]
-
-    expected, operation = played(lambda x: 2 * x), without_a_batching_rule()
+    x = jnp.arange(12.0).reshape(2, 2, 3)
     with pytest.warns(SlowPathWarning, match="^the operation double: ") as said:
-        result = played(operation)
-    np.testing.assert_array_equal(result, expected)
+        result = jax.jit(over_runs(lambda x: double.bind(jnp.sin(x)) - x))(x)
+    np.testing.assert_allclose(result, 2 * jnp.sin(x) - x, rtol=1e-6)
     assert len(said) == 1
 
 

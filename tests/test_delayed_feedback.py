@@ -1,8 +1,6 @@
 """Delayed feedback, and arms that are not always offered: the arms of a loop, laws, what is refused."""
 
 import heapq
-import itertools
-import math
 from dataclasses import replace
 from functools import partial
 from typing import ClassVar
@@ -11,7 +9,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from against import check_law
 
 import jaxbandit
 from jaxbandit import KLUCB, UCB1, Exp3, delays, environments, families, metrics, simulate, two_state
@@ -32,7 +29,7 @@ CHANGING = environments.piecewise([20], [[0.9, 0.5, 0.4, 0.1], [0.1, 0.5, 0.4, 0
 ROWS = np.random.default_rng(3).random((17, 4)) < 0.4  # the arms that are offered
 ROWS[np.arange(17), np.arange(17) % 4] = ROWS[np.arange(17), (np.arange(17) + 1) % 4] = True
 CHANCES = np.array([0.2, 0.9, 0.5, 0.0])
-ASKED = {"key": KEY, "runs": 3, "horizon": 60, "times": range(1, 61)}
+ASKED = {"key": KEY, "runs": 2, "horizon": 60, "times": range(1, 61)}
 
 begin = jax.jit(lambda thing, *inputs: thing.init(*inputs))
 asked = jax.jit(lambda policy, *inputs: policy.scores(*inputs))
@@ -127,8 +124,7 @@ CASES = {
 
 def play(environment, policy, **options):
     """The result of two runs, and of each the arms of every round."""
-    asked = {"key": KEY, "runs": 2, "horizon": 60, "times": range(1, 61)}
-    result = simulate(environment, {"p": policy}, **asked, **options)
+    result = simulate(environment, {"p": policy}, **ASKED, **options)
     plays = np.diff(result.visits["p"][0, 0].sum(-1), axis=1, prepend=0)  # [run, time, arm]
     return result, [[set(np.flatnonzero(item).tolist()) for item in run] for run in plays]
 
@@ -176,71 +172,40 @@ def test_laws_of_delays_are_what_they_are_called():
     np.testing.assert_allclose(many.means(), [0, 2], atol=1e-6)
 
 
-def test_the_law_of_a_short_game():
-    """UCB1 on two arms, seven rounds, two rounds late: every sequence of rewards, in float64; false-fail rate 1e-9."""
-    means, rounds, delay, law = (0.7, 0.4), 7, 2, {}
-    for paid in itertools.product((0, 1), repeat=rounds):
-        chance, arms = 1.0, []
-        for t in range(1, rounds + 1):
-            heard = list(zip(arms, paid, strict=False))[: max(0, t - 1 - delay)]
-            worth = []
-            for arm in (0, 1):
-                mine = [x for a, x in heard if a == arm]
-                bonus = math.sqrt(2 * math.log(max(t - 1, 1)) / len(mine)) if mine else math.inf
-                worth.append(sum(mine) / len(mine) + bonus if mine else bonus)
-            arms.append(int(worth[1] > worth[0]))
-            chance *= means[arms[-1]] if paid[t - 1] else 1 - means[arms[-1]]
-        ends = np.zeros((2, 2), int)
-        np.add.at(ends, (arms, paid), 1)
-        law[tuple(ends.ravel().tolist())] = law.get(tuple(ends.ravel().tolist()), 0.0) + chance
-    result = simulate(jaxbandit.bernoulli(means), {"u": UCB1()}, runs=20_000, horizon=7, times=[7], delay=delay)
-    check_law(result.visits["u"][0, 0, :, 0], law)
-
-
-def test_recorders_see_what_the_policy_has_heard():
+def test_recorders_see_what_the_policy_has_heard_and_texts_say_it():
     """Its own state, whose plays are those of the rounds that are due; and the policy itself, not its wrapper."""
     heard, bonus = lambda arms, state, t: state.counts.sum(), lambda arms, state, t, policy: jnp.float32(policy.bonus)
     options = {"runs": 2, "horizon": 12, "times": range(1, 13), "record": {"heard": heard, "bonus": bonus}}
-    result = simulate(ARMS, {"u": UCB1()}, **options, delay=3, batch=2).recorded
+    result = simulate(ARMS, {"u": UCB1()}, **options, delay=3, batch=2)
     expected = [0, 0, 0, 0, 2, 2, 4, 4, 6, 6, 8, 8]
-    np.testing.assert_array_equal(result["heard"]["u"][0, 0], [expected] * 2)
-    np.testing.assert_array_equal(result["bonus"]["u"], UCB1().bonus)
+    np.testing.assert_array_equal(result.recorded["heard"]["u"][0, 0], [expected] * 2)
+    np.testing.assert_array_equal(result.recorded["bonus"]["u"], UCB1().bonus)
+    assert "of the last 4 rounds never reached" in str(result) and "still under way." in str(replace(result, rounds=7))
+    assert (result.to_xarray().attrs["delay"], result.to_xarray().attrs["batch"]) == (3, 2)
 
 
 def test_the_round_of_old_feedback_keeps_its_type():
     @jaxbandit.pytree
     class Last(UCB1):
-        def init(self, reward):
-            return jnp.int32(0)
-
-        def scores(self, key, state, t):
-            return jnp.zeros(3), state
-
-        def update(self, state, feedback):
-            return feedback.t
+        init = lambda self, reward: jnp.int32(0)
+        scores = lambda self, key, state, t: (jnp.zeros(3), state)
+        update = lambda self, state, feedback: feedback.t
 
     for double in (False, True):
         with jax.enable_x64(double):
             check(ARMS, {"l": Last()}, horizon=9, delay=2, batch=3)
 
 
-def test_texts_and_attributes_say_it():
-    late = simulate(ARMS, {"u": UCB1()}, runs=2, horizon=10, times=[10], batch=4, delay=1)
-    assert "of the last 2 rounds never reached" in str(late) and "still under way." in str(replace(late, rounds=7))
-    assert (late.to_xarray().attrs["delay"], late.to_xarray().attrs["batch"]) == (1, 4)
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [
         ({"delay": -1}, "delay: -1 is not among the integers from 0"),
-        ({"delay": True}, "delay: True is not an integer"),
         ({"batch": 0}, "batch: 0 is not among the integers from 1"),
-        ({"delay": 50}, r"delay: 50 rounds; the first feedback would reach the policies after round 51, and .* 50"),
+        ({"delay": 50}, "delay: 50 rounds; .* after round 51, and"),
         ({"delay": 47, "batch": 4}, "delay: 47 rounds; .* after round 51, with batch=4"),
-        ({"delay": [10, 200]}, r"delay: 2 rounds, and the horizon is 50; give a delay for each round"),
-        ({"delay": [0.5] * 50}, r"delay: .* are not integers from 0 on"),
-        ({"delay": [50] * 50}, r"delay: no feedback would reach the policies"),
+        ({"delay": [10, 200]}, "delay: 2 rounds, and the horizon is 50"),
+        ({"delay": [0.5] * 50}, "delay: .* are not integers"),
+        ({"delay": [50] * 50}, "delay: no feedback would reach the policies"),
         ({"delay": delays.geometric([1.0, 2.0])}, "delay: delays of 2 arms, and there are 3"),
         ({"delay": delays.geometric([1.0] * 3), "plays": 2}, "delay: differs between arms, and plays is 2"),
     ],
@@ -323,12 +288,7 @@ def test_what_a_result_says_of_offered_arms():
         (FOUR, UCB1(), {"offered": CHANCES, "plays": 4}, "offered: 3 arms have a positive probability, and plays is 4"),
         (FOUR, jaxbandit.RoundRobinKLUCB(), {"offered": 0.5}, r"policies\['p'\]: RoundRobinKLUCB .* in turns"),
         (FOUR, jaxbandit.WithDetector(UCB1(), jaxbandit.CUSUM(5, 0.05, 1.0, 0.1)), {"offered": 0.5}, "in turns"),
-        (
-            environments.restless(FOUR.transition, FOUR.reward),
-            UCB1(),
-            {"offered": 0.5},
-            r"scenarios\['scenario'\] are restless arms",
-        ),
+        (environments.restless(FOUR.transition, FOUR.reward), UCB1(), {"offered": 0.5}, "are restless arms"),
     ],
 )
 def test_what_cannot_be_offered_is_refused(environment, policy, options, words):

@@ -12,19 +12,6 @@ from jaxbandit import bernoulli, markov, two_state
 ARMS = two_state([0.5, 0.4, 0.3, 0.2, 0.1], [0.4, 0.55, 0.65, 0.65, 0.7])
 
 
-def trajectories(environment, runs, plays, arm=0, seed=0):
-    """States [runs, plays] that one arm moves to when it alone is played."""
-
-    def one(key):
-        def body(state, t):
-            state, feedback = environment.step(key, state, jnp.array([arm], jnp.int32), t)
-            return state, (feedback.before[0], feedback.states[0])
-
-        return jax.lax.scan(body, environment.init(key), 1 + jnp.arange(plays))[1]
-
-    return [np.asarray(x) for x in jax.jit(jax.vmap(one))(jax.random.split(jax.random.key(seed), runs))]
-
-
 def test_means():
     np.testing.assert_allclose(ARMS.means(), [5 / 9, 8 / 19, 6 / 19, 4 / 17, 1 / 8], rtol=1e-14)
     np.testing.assert_allclose(bernoulli([0.3, 1.0, 0.0]).means(), [0.3, 1, 0], rtol=1e-14)
@@ -32,16 +19,25 @@ def test_means():
     assert ARMS.means().dtype == np.float64
 
 
-@pytest.mark.parametrize("arm", range(3))
-def test_transition_counts_follow_the_law(arm):
+def test_transition_counts_follow_the_law():
     """Exact binomial tests of 6 rows, two-sided at 1e-9: finds a bias of 0.01 of p = 0.5 with certainty (1e6 draws)."""
     chain = markov([[[0.5, 0.5], [0.4, 0.6]], [[0.9996, 0.0004], [0.25, 0.75]], [[0.0, 1.0], [0.7, 0.3]]], (0, 1))
-    before, after = trajectories(chain, 1000, 2000, arm)
-    for s in range(2):
-        left = before == s
-        count, total = int((after[left] == 1).sum()), int(left.sum())
-        assert total > 1000
-        assert stats.binomtest(count, total, chain.transition[arm, s, 1]).pvalue > 1e-9
+
+    def alone(key, arm):
+        def body(state, t):
+            state, feedback = chain.step(key, state, arm[None], t)
+            return state, (feedback.before[0], feedback.states[0])
+
+        return jax.lax.scan(body, chain.init(key), 1 + jnp.arange(2000))[1]
+
+    of_runs = jax.jit(jax.vmap(alone, (0, None)))
+    for arm in range(3):
+        before, after = map(np.asarray, of_runs(jax.random.split(jax.random.key(0), 1000), jnp.int32(arm)))
+        for s in range(2):
+            left = before == s
+            count, total = int((after[left] == 1).sum()), int(left.sum())
+            assert total > 1000
+            assert stats.binomtest(count, total, chain.transition[arm, s, 1]).pvalue > 1e-9
 
 
 def test_stationary_start():
@@ -74,16 +70,12 @@ BAD = [
     (lambda: markov(GOOD, (0, 1, 2)), "reward: shape"),
     (lambda: markov(GOOD, (0.5, 0.5)), "reward: every state of every arm pays 0.5"),
     (lambda: markov(np.ones((2, 65, 65)) / 65, np.arange(65)), "transition: 65 states"),
-    (lambda: markov([[1.0]], (0, 1)), "transition: shape"),
     (lambda: two_state([0.5, 0.4], [0.4]), "p01 and p10: shapes"),
     (lambda: two_state([0.5, 1.4], [0.4, 0.4]), "p01: a probability lies outside"),
     (lambda: two_state([0.5, 0.4], [0.4, 0.4], initial_state=2), "initial_state: 2 is out of range"),
-    (lambda: two_state([0.5, 0.4], [0.4, 0.4], initial_state="middle"), "initial_state: 'middle'"),
     (lambda: jaxbandit.random_arms(jax.random.key(0), concentration=0.0), "concentration"),
-    (lambda: jaxbandit.random_arms(0), "key"),
     (lambda: markov(GOOD, (0, 1e39)), "reward: a value beyond 1e30"),
     (lambda: two_state([1.2 * 2**-32, 0.5], [0.5, 0.5]), "p01: a positive probability is below"),
-    (lambda: two_state([0.5, 0.4], [0.4, 0.4], initial_state=[[0], [0, 1]]), "initial_state: "),
 ]
 
 

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
+from environments import telling
 
 import jaxbandit
 from jaxbandit import KLUCB, GradientBandit, Myopic, Uniform, pytree, simulate, static, sweep, two_state
@@ -84,13 +85,7 @@ def test_resume_refuses_other_code():
 
 @pytest.mark.slow
 def test_an_environment_and_a_recorder_are_told_by_their_code(tmp_path):
-    @pytree
-    class Late(type(ARMS)):
-        def step(self, key, state, arms, t):
-            following, feedback = super(type(self), self).step(key, state, arms, t)
-            return following, feedback._replace(before=feedback.states)
-
-    late = Late(**{name: getattr(ARMS, name) for name in ARMS.__dataclass_fields__})
+    late = telling(ARMS, lambda feedback: feedback._replace(before=feedback.states))
     sweep(case(mine()), tmp_path / "a")
     with pytest.raises(ValueError, match=r"the code of the environment changed"):
         sweep(case(mine(), scenarios=late), tmp_path / "a")
@@ -102,25 +97,21 @@ def test_an_environment_and_a_recorder_are_told_by_their_code(tmp_path):
         sweep(case(mine()), tmp_path / "b")
 
 
+def of_every_policy():
+    """The fingerprint of every policy and of an optimiser whose functions have addresses, as text."""
+    policies = {name: policy() for name, policy in jaxbandit.ALL.items()} | {"adam": GradientBandit(optax.adam(0.1))}
+    return json.dumps(fingerprint(check(ARMS, policies, shuffle=True)))
+
+
 @pytest.mark.slow
 def test_the_same_in_another_process_with_other_hashes():
-    """Of every policy and of an optimiser whose functions have addresses; under another seed of Python's hashes."""
-    code = (
-        "import json, optax, jaxbandit\n"
-        "from jaxbandit.simulation.telling.fingerprint import fingerprint\n"
-        "from jaxbandit.simulation.asking.request import check\n"
-        "policies = {name: policy() for name, policy in jaxbandit.ALL.items()}\n"
-        "policies['adam'] = jaxbandit.GradientBandit(optax.adam(0.1))\n"
-        "arms = jaxbandit.two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])\n"
-        "print(json.dumps(fingerprint(check(arms, policies, shuffle=True))))\n"
-    )
-    environment = os.environ | {"PYTHONHASHSEED": "77", "PYTHONPATH": str(Path(__file__).parent.parent)}
+    tests = Path(__file__).parent
+    environment = os.environ | {"PYTHONHASHSEED": "77", "PYTHONPATH": f"{tests.parent}{os.pathsep}{tests}"}
+    code = "import test_fingerprint as here; print(here.of_every_policy())"
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
-    policies = {name: policy() for name, policy in jaxbandit.ALL.items()} | {"adam": GradientBandit(optax.adam(0.1))}
-    here = fingerprint(check(ARMS, policies, shuffle=True))
-    there, same = json.loads(done.stdout), json.loads(json.dumps(here))
-    assert there == same
-    assert len(set(here["programs"]["policy"].values())) == len(policies)
+    here = json.loads(of_every_policy())
+    assert json.loads(done.stdout) == here
+    assert len(set(here["programs"]["policy"].values())) == len(jaxbandit.ALL) + 1
 
 
 @pytest.mark.slow
@@ -161,14 +152,11 @@ FUNCTIONS = [  # those of a line compute the same
     [lambda rate: optax.sgd(lambda n: rate / (1 + 0.01 * n))],
     [lambda rate: optax.sgd(lambda n: rate / (1 + 0.1 * n))],
     [lambda rate: optax.adam(rate, *(0.9, 0.99)), partial(optax.adam, b1=0.9, b2=0.99)],
-    [lambda rate: optax.adam(rate, *(0.8, 0.99))],
     [optax.sgd(0.1), optax.sgd(0.1)],
-    [optax.sgd(0.2)],
     [optax.sgd(optax.exponential_decay(0.1, 100, 0.9))],
     [optax.sgd(optax.exponential_decay(0.1, 200, 0.9))],
     [optax.inject_hyperparams(optax.adam, static_args={"b1", "b2"})],
     [partial(optax.sgd, momentum=0.8), lambda rate: optax.sgd(rate, momentum=0.8)],
-    [partial(optax.sgd, momentum=0.9), lambda rate: optax.sgd(rate, momentum=0.9)],
 ]
 
 
@@ -250,33 +238,11 @@ def test_whatever_a_method_reads_is_read_again(name, monkeypatch):
     assert program(policies[0]) == program(policies[1]) != before
 
 
-@pytest.mark.parametrize("name", ["number", pytest.param("jit", marks=pytest.mark.slow)])
-def test_what_is_read_again_is_played(name, tmp_path):
-    """The new counts are those of a class that always read the new value, and a sweep refuses them."""
-    policies = [mine(f"0.1 + {changes_of({})[name][0]}") for _ in range(2)]
-    changes = [changes_of(type(policy).scores.__globals__)[name][1] for policy in policies]
-    before = sweep(case(policies[0]), tmp_path)["m"].visits["mine"]
-    for change in changes:
-        change()
-    after = [simulate(**case(policy)["m"]).visits["mine"] for policy in policies]
-    np.testing.assert_array_equal(after[0], after[1])
-    assert (after[0] != before).any()
-    with pytest.raises(ValueError, match=r"cases\['m'\]: the code of policy 'mine' changed"):
-        sweep(case(policies[0]), tmp_path)
-
-
 @pytest.mark.slow
 def test_an_environment_and_a_recorder_are_read_again():
     rate = [0.0]
-
-    @pytree
-    class Late(type(ARMS)):
-        def step(self, key, state, arms, t):
-            following, feedback = super(type(self), self).step(key, state, arms, t)
-            return following, feedback._replace(rewards=feedback.rewards + rate[0])
-
-    late = Late(**{name: getattr(ARMS, name) for name in ARMS.__dataclass_fields__})
-    asked = {"scenarios": late, "policies": {"u": Uniform()}, "record": {"rate": lambda arms, state, t: t * rate[0]}}
+    arms = telling(ARMS, lambda feedback: feedback._replace(rewards=feedback.rewards + rate[0]))
+    asked = {"scenarios": arms, "policies": {"u": Uniform()}, "record": {"rate": lambda arms, state, t: t * rate[0]}}
     for value in (1.0, 2.0):
         rate[0] = value
         result = simulate(**asked, **SIZE)

@@ -89,17 +89,15 @@ def test_the_next_process_plays_the_same_from_files(tmp_path):
 
 def test_names_depend_on_all_that_programs_depend_on(tmp_path, monkeypatch):
     monkeypatch.setenv("JAXBANDIT_CACHE", str(tmp_path))
-    names = [kept_programs.key("a", 1)]
-    names.append(kept_programs.key("a", 2))
-    with jax.enable_x64(not jax.config.jax_enable_x64):
-        names.append(kept_programs.key("a", 1))
-    with jax.numpy_rank_promotion("allow" if jax.config.jax_numpy_rank_promotion != "allow" else "warn"):
-        names.append(kept_programs.key("a", 1))
+    names = [kept_programs.key("a", 1), kept_programs.key("a", 2)]
+    promotion = "warn" if jax.config.jax_numpy_rank_promotion == "allow" else "allow"
+    for setting in (jax.enable_x64(not jax.config.jax_enable_x64), jax.numpy_rank_promotion(promotion)):
+        with setting:
+            names.append(kept_programs.key("a", 1))
     monkeypatch.setenv("XLA_FLAGS", os.environ.get("XLA_FLAGS", "") + " --xla_cpu_enable_fast_math=false")
     names.append(kept_programs.key("a", 1))
     monkeypatch.setattr(kept_programs, "source", lambda: "another")
-    names.append(kept_programs.key("a", 1))
-    names.append(kept_programs.key("a", 1, of_source=False))
+    names += [kept_programs.key("a", 1), kept_programs.key("a", 1, of_source=False)]
     assert len(set(names)) == len(names)
 
 

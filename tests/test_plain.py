@@ -14,71 +14,53 @@ import numpy as np
 import pytest
 
 import jaxbandit
-from jaxbandit import ALL, IMEDMC, TVKLUCB, atlas, metrics, simulate, top_arms, two_state
-from jaxbandit.base import total
-from jaxbandit.confidence.chain import likeliest_chain, ratio_to, spread_of_values
+from jaxbandit import ALL, TVKLUCB, simulate, top_arms, two_state
+from jaxbandit.confidence.chain import spread_of_values
 from jaxbandit.fast import PLAIN, add_one, look_up, look_up_each, over_runs, where_needed
-from jaxbandit.fast.jaxprs import primitives
 from jaxbandit.fast.target import traced_for
 from jaxbandit.policies.chains import tv_kl_ucb_many_states as many_states
-from jaxbandit.policies.chains.imed_mc_on_demand import cycles
 from jaxbandit.policies.chains.upper_on_demand import no_uppers
-from jaxbandit.policies.parts.leaders import least_index
-from jaxbandit.policies.parts.memory import no_transitions
 
 CODE = """
-import sys, test_confidence, test_plain
+import test_confidence, test_plain
 from jaxbandit.fast import PLAIN
 assert PLAIN
-print(test_plain.digests(sys.argv[1]))
-if sys.argv[1] == "chains":
-    test_confidence.check_sparse_rows(8)
-    test_plain.test_the_largest_first_and_the_lowest_arm_of_those_equal(40, 16)
+print(test_plain.digests())
+test_confidence.check_sparse_rows(8)
+test_plain.test_the_largest_first_and_the_lowest_arm_of_those_equal(40, 16)
 """
 
 
-def games(which):
-    """Environments and what plays them; some policies play two arms a round, or see them in another order."""
+def digests():
+    """A hash of the counts of every policy; some play two arms a round, or see them in another order."""
     two = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65])
     three = jaxbandit.random_arms(jax.random.key(3), 3, 3)
-    if which == "chains":
-        once, twice = ("UCBSM", "TVKLUCB", "IMEDMC", "PosteriorGittins"), ("KLUCBMC", "RCA")
-        return [
-            (two, {name: ALL[name]() for name in once}, {}),
-            (two, {name: ALL[name]() for name in twice}, {"plays": 2, "shuffle": True}),
-            (three, {"TVKLUCB": ALL["TVKLUCB"]()}, {}),
-        ]
     moving = jaxbandit.environments.restless(three.transition, three.reward, three.transition[::-1])
     watched = jaxbandit.environments.restless(three.transition, three.reward, moving.passive, observed=True, paid="all")
     hidden = jaxbandit.environments.hidden(two.transition, [[0.2, 0.7]] * 3)
-    some = {"window": ALL["UCB1"](memory=jaxbandit.Window(40)), "known": jaxbandit.Myopic.of(moving)}
-    return [
-        (two, {"gradient": ALL["GradientBandit"]()}, {}),
-        (two, {"Thompson": ALL["Thompson"]()}, {"plays": 2, "shuffle": True}),
-        (moving, some, {"plays": 2}),
-        (watched, {"posterior": jaxbandit.PosteriorWhittle.of(watched)}, {"plays": 2}),
+    twice, named = {"plays": 2, "shuffle": True}, lambda names: {name: ALL[name]() for name in names.split()}
+    games = [
+        (two, named("UCBSM TVKLUCB IMEDMC PosteriorGittins"), {}),
+        (two, named("KLUCBMC Thompson GradientBandit"), twice),
+        (three, named("TVKLUCB"), {}),
+        (moving, {"window": ALL["UCB1"](memory=jaxbandit.Window(40)), "known": jaxbandit.Myopic.of(moving)}, twice),
+        (watched, {"posterior": jaxbandit.PosteriorWhittle.of(watched)}, twice),
         (hidden, {"known": jaxbandit.HiddenMyopic.of(hidden)}, {}),
         (jaxbandit.environments.riverswim(3), {"imed": jaxbandit.IMEDRL()}, {}),
     ]
-
-
-def digests(which):
-    """A hash of the counts of every policy."""
     asked = {"runs": 16, "horizon": 150, "times": [7, 150], "progress": False}
-    results = [simulate(arms, policies, **asked, **options) for arms, policies, options in games(which)]
+    results = [simulate(arms, policies, **asked, **options) for arms, policies, options in games]
     hashed = lambda visits: hashlib.sha256(visits.tobytes()).hexdigest()[:8]
     return json.dumps([{label: hashed(visits) for label, visits in result.visits.items()} for result in results])
 
 
 @pytest.mark.skipif(PLAIN, reason="this run is plain itself")
-@pytest.mark.parametrize("which", ["chains", "others"])
 @pytest.mark.slow
-def test_policies_play_the_same_both_ways(which):
+def test_policies_play_the_same_both_ways():
     tests = Path(__file__).parent
     environment = os.environ | {"JAXBANDIT_PLAIN": "1", "PYTHONPATH": f"{tests.parent}{os.pathsep}{tests}"}
-    command = [sys.executable, "-c", CODE, which]
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as child:
-        here, there = digests(which), child.communicate()[0]
+    with subprocess.Popen([sys.executable, "-c", CODE], env=environment, stdout=subprocess.PIPE, text=True) as child:
+        here, there = digests(), child.communicate()[0]
     assert child.returncode == 0 and json.loads(there) == json.loads(here)
 
 
@@ -155,29 +137,18 @@ def test_tables_of_each_row_are_read_at_any_index(entries):
 
 # from scores to arms
 
-SCORES = ["distinct", "ties", "nan", "infinite", "zeros"]
-
-
-def scores_of(kind, runs, arms):
-    random = np.random.default_rng(arms)
-    scores = random.normal(size=(runs, arms)).astype(np.float32)
-    if kind == "ties":
-        return scores.round()
-    if kind == "zeros":
-        return random.choice(np.array([0.0, -0.0], np.float32), scores.shape)
-    some, others = random.random((2, *scores.shape)) < 0.4
-    if kind == "nan":
-        scores[some] = np.nan
-    if kind == "infinite":
-        scores[some], scores[others] = np.inf, -np.inf
-    return scores
-
 
 @pytest.mark.parametrize(
     ("arms", "plays"), [(5, 1), (5, 2), (32, 2), (32, 17), (40, 16), (40, 17), (40, 40), (300, 1), (300, 16)]
 )
 def test_the_largest_first_and_the_lowest_arm_of_those_equal(arms, plays):
-    scores = np.concatenate([scores_of(kind, 20, arms) for kind in SCORES])
+    """Scores that are all different, tie, are infinite, are no number, and are zeros of both signs."""
+    random = np.random.default_rng(arms)
+    distinct = random.normal(size=(20, arms)).astype(np.float32)
+    some, others = random.random((2, 20, arms)) < 0.4
+    infinite, no_number = np.where(some, np.inf, np.where(others, -np.inf, distinct)), np.where(some, np.nan, distinct)
+    zeros = random.choice(np.array([0.0, -0.0], np.float32), distinct.shape)
+    scores = np.concatenate([distinct, distinct.round(), no_number, infinite, zeros])
     expected = np.argsort(-np.where(np.isnan(scores), -np.inf, scores), axis=1, kind="stable")[:, :plays]
     best = lambda scores: top_arms(scores, plays)
     np.testing.assert_array_equal(jax.jit(over_runs(best))(jnp.asarray(scores.T)).T, expected)
@@ -237,28 +208,6 @@ def test_any_flags(runs, shares, how):
             np.testing.assert_array_equal(result[name][~flags], otherwise[name][~flags])
 
 
-def test_the_program_grows_with_the_logarithm_of_the_lanes():
-    """Eight times as many lanes, three more halvings: a chain of all lanes made XLA compile a fifth longer."""
-
-    def operations(lanes):
-        program = jax.make_jaxpr(partial(of_runs, together=lanes))(*given(lanes, 0.5))
-        return len(list(primitives(program.jaxpr)))
-
-    assert operations(64) - operations(8) <= 16
-
-
-def test_the_function_is_traced_once():
-    """For one run and for many, as tracing it takes as long as all else in a round of many states."""
-    traced = []
-
-    def one(needed, values, scale, otherwise):
-        return where_needed(needed, lambda *entry: traced.append(entry) or dear(*entry), (values, scale), otherwise)
-
-    arguments = given(3, 0.5)
-    of_many = jax.make_jaxpr(over_runs(one))(*arguments)
-    assert len(traced) == 1 and of_many.out_avals[0].shape == (ENTRIES, 3, 3)
-
-
 @pytest.mark.parametrize("of_a_batch", [False, True])
 def test_another_structure_is_an_error(of_a_batch):
     """Not a program that computes everything: `over_runs` would take it for one in a form that it does not know."""
@@ -278,36 +227,6 @@ def test_an_entry_does_not_depend_on_its_neighbours():
         alone = of_runs(jnp.zeros((ENTRIES, 40), bool).at[entry, run].set(True), values, scale, otherwise)
         for name in ("sum", "each"):
             np.testing.assert_array_equal(alone[name][entry, ..., run], everywhere[name][entry, ..., run])
-
-
-@jaxbandit.pytree
-class FullIndex:
-    """IMED-MC as it is defined: every index in every round."""
-
-    def init(self, reward):
-        return no_transitions(reward)
-
-    def scores(self, key, state, t):
-        chain = likeliest_chain(state.counts, state.reward)
-        plays = total(total(state.counts))
-        best = jnp.max(jnp.where(plays > 0, chain.mean, 0))
-        ratio = ratio_to(chain, state.counts, state.reward, best, quick=True)
-        index = ratio + jnp.log(1 + cycles(state.counts, state.reward, chain.mean).astype(float))
-        return least_index(index, plays, jnp.zeros(len(plays), bool)), state
-
-    def update(self, state, feedback):
-        return state.counted(feedback)
-
-
-@pytest.mark.slow
-def test_the_arms_are_those_of_the_full_index():
-    """All but at most one run in a hundred, in which the search is out of order by its own error."""
-    policies = {"on demand": IMEDMC(), "full": FullIndex()}
-    result = simulate(atlas["scenario 3"].arms, policies, runs=100, horizon=300, times=[100, 300])
-    same = (result.visits["on demand"] == result.visits["full"]).all((0, 1, 3, 4, 5))
-    assert same.mean() >= 0.99
-    difference = metrics.paired_difference(result, "on demand", "full")
-    assert abs(difference.mean()) <= 5 * difference.std() / np.sqrt(difference.size) + 1e-9
 
 
 @pytest.mark.parametrize("states", [3, 5])
@@ -345,28 +264,15 @@ class Anew:
         return self.policy.update(state, feedback)
 
 
+@pytest.mark.parametrize(("states", "slowest", "horizon"), [(4, 0.999, 1500), (many_states.BOUNDED_FROM, 0.98, 400)])
 @pytest.mark.slow
-def test_upper_bounds_play_the_arms_of_the_full_index():
+def test_upper_bounds_and_bounds_on_the_mean_play_the_arms_of_the_full_index(states, slowest, horizon):
     """To the last bit: with arms that tie, that hardly move, that pay most in all states but one, and i.i.d. ones."""
     random = np.random.default_rng(0)
-    rows = random.dirichlet(np.ones(4), (6, 4))
+    rows = random.dirichlet(np.ones(states), (6, states))
     rows[1], rows[3] = rows[0], rows[2, 0]
-    rows[4] = 0.999 * np.eye(4) + 0.001 / 4
-    arms = jaxbandit.markov(rows, np.array([[0, 0.3, 0.7, 1.0]] * 5 + [[1, 1, 1, 0.9]]))
+    rows[4] = slowest * np.eye(states) + (1 - slowest) / states
+    arms = jaxbandit.markov(rows, np.stack([np.linspace(0, 1, states)] * 5 + [1 - 0.1 * (np.arange(states) == 0)]))
     policies = {"on demand": TVKLUCB(), "anew": Anew(TVKLUCB())}
-    result = simulate(arms, policies, runs=32, horizon=1500, times=[30, 300, 1500], shuffle=True)
-    np.testing.assert_array_equal(result.visits["on demand"], result.visits["anew"])
-
-
-@pytest.mark.slow
-def test_bounds_on_the_mean_play_the_arms_of_the_full_index():
-    """The same with as many states as bounds on the mean are for, of arms that tie, are slow, or are i.i.d."""
-    states = many_states.BOUNDED_FROM
-    random = np.random.default_rng(1)
-    rows = random.dirichlet(np.ones(states), (5, states))
-    rows[1], rows[3] = rows[0], rows[2, 0]
-    rows[4] = 0.98 * np.eye(states) + 0.02 / states
-    arms = jaxbandit.markov(rows, np.linspace(0, 1, states))
-    policies = {"on demand": TVKLUCB(), "anew": Anew(TVKLUCB())}
-    result = simulate(arms, policies, runs=16, horizon=600, times=[30, 300, 600], shuffle=True)
+    result = simulate(arms, policies, runs=16, horizon=horizon, times=[30, 300, horizon], shuffle=True)
     np.testing.assert_array_equal(result.visits["on demand"], result.visits["anew"])

@@ -69,15 +69,12 @@ SLOW = ("IMEDMC", "JointKLUCB", "EmpiricalKLUCB")
 DEFAULTS = [pytest.param(name, {}, marks=pytest.mark.slow if name in SLOW else ()) for name in DETERMINISTIC]
 
 
-SHORT = [(name, {"horizon": 10.0}) for name in ("KLUCB", "MOSS")]  # an arm has had its share after five plays
-
-
-@pytest.mark.parametrize(("name", "fields"), [("KLUCBMC", {}), ("TVKLUCB", {}), ("IMED", {}), *SHORT])
-def test_exact_law_of_ten_rounds(name, fields):
-    """In float32 all 1,024 trajectories against 20,000 runs, chi-square at 1e-9 (5 cases: false fails below 6e-9)."""
+@pytest.mark.parametrize("name", ["KLUCBMC", "TVKLUCB"])
+def test_exact_law_of_ten_rounds(name):
+    """In float32 all 1,024 trajectories against 20,000 runs, chi-square at 1e-9."""
     environment = two_state([0.5, 0.3], [0.4, 0.6], rewards(name, 2))
-    law = reference.exact_law(name, environment.transition.tolist(), environment.reward.tolist(), 0, 10, **fields)
-    result = jaxbandit.simulate(environment, {name: ALL[name](**fields)}, runs=20_000, horizon=10, times=[10])
+    law = reference.exact_law(name, environment.transition.tolist(), environment.reward.tolist(), 0, 10)
+    result = jaxbandit.simulate(environment, {name: ALL[name]()}, runs=20_000, horizon=10, times=[10])
     check_law(result.visits[name][0, 0, :, 0], law)
 
 
@@ -87,7 +84,7 @@ def test_same_arm_as_the_reference_in_every_round(name, fields):
     check_same_arms(reference.play, name, fields, arms, runs=3, rounds=300)
 
 
-@pytest.mark.parametrize("name", "IMED IMEDMC TVKLUCB UCB1 UCB1Normal UCB1Tuned UCBSM UCBV".split())
+@pytest.mark.parametrize("name", "IMED IMEDMC TVKLUCB UCB1Normal UCBV".split())
 @pytest.mark.slow
 def test_same_arm_as_the_reference_for_long(name):
     arms = two_state([0.5, 0.4, 0.3], [0.4, 0.55, 0.65], rewards(name))
@@ -95,12 +92,7 @@ def test_same_arm_as_the_reference_for_long(name):
 
 
 slow = partial(pytest.param, marks=pytest.mark.slow)
-OTHER_ARMS = [
-    ("KLUCBMC", {}, "reversed"),
-    ("KLUCBMC", {}, "rare"),
-    ("TVKLUCB", {}, "reversed"),
-    ("TVKLUCB", {}, "rare"),
-]
+OTHER_ARMS = [(name, {}, kind) for name in ("KLUCBMC", "TVKLUCB") for kind in ("reversed", "rare")]
 OTHER_ARMS += [slow("JointKLUCB", {}, "reversed"), slow("IMEDMC", {}, "reversed"), slow("IMEDMC", {}, "rare")]
 OTHER_ARMS += [slow("IMEDMC", {"exponent": 0.5}, "rare")]
 
@@ -133,16 +125,6 @@ def test_thompson_keeps_few_failures_among_many_plays():
     keys = jax.random.split(jax.random.key(0), 2000)
     draws = jax.jit(jax.vmap(lambda key: policy.scores(key, state, 2**30)[0]))(keys)
     assert jnp.isfinite(draws).all()
-
-
-@pytest.mark.slow
-def test_affine_rewards_change_no_choice_of_sample_mean_policies():
-    for name in ("KLUCB", "UCBSM", "RoundRobinKLUCB", "IMED"):
-        plain, mapped = (
-            jaxbandit.simulate(two_state([0.5, 0.4], [0.4, 0.55], r), {"p": ALL[name]()}, runs=20, horizon=300)
-            for r in ((0.0, 1.0), (-4.0, 12.0))
-        )
-        np.testing.assert_array_equal(plain.visits["p"], mapped.visits["p"])
 
 
 BAD = """

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from environments import MOVES, PAYS, Learner, Process, Swapping
+from environments import MOVES, PAYS, Learner, Process, Swapping, telling
 
 import jaxbandit
 from jaxbandit import UCB1, Declares, Feedback, Task, Uniform, metrics, simulate
@@ -20,14 +20,9 @@ ARMS = jaxbandit.two_state([0.5, 0.4], [0.4, 0.55])
 class Window:
     """A policy that keeps the rewards of the last three rounds, each at a place that the round tells."""
 
-    def init(self, reward):
-        return jnp.full(3, -1.0), jnp.int32(0)
-
-    def scores(self, key, state, t):
-        return jnp.arange(2.0), state
-
-    def update(self, state, feedback):
-        return state[0].at[feedback.t % 3].set(feedback.rewards[0]), feedback.t
+    init = lambda self, reward: (jnp.full(3, -1.0), jnp.int32(0))
+    scores = lambda self, key, state, t: (jnp.arange(2.0), state)
+    update = lambda self, state, feedback: (state[0].at[feedback.t % 3].set(feedback.rewards[0]), feedback.t)
 
 
 def test_a_policy_is_told_the_round():
@@ -137,23 +132,16 @@ def test_a_fraction_of_a_play_has_the_mean_of_what_it_paid():
 class Episodes:
     """Plays one arm for three rounds, then draws the next; `scores` has a key for the draw."""
 
-    def init(self, reward):
-        return jnp.int32(0), jnp.int32(0)
+    init = lambda self, reward: (jnp.int32(0), jnp.int32(0))
+    update = lambda self, state, feedback: (state[0], state[1] - 1)
 
     def scores(self, key, state, t):
         arm, left = state
         arm = jnp.where(left <= 0, jax.random.bernoulli(key).astype(jnp.int32), arm)
         return (jnp.arange(2) == arm).astype(float), (arm, jnp.where(left <= 0, 3, left))
 
-    def update(self, state, feedback):
-        return state[0], state[1] - 1
 
-
-@pytest.mark.parametrize(
-    ("late", "first", "length"),
-    [({}, 4, 3), ({"delay": 4}, 8, 3), ({"batch": 5}, 6, 5)],
-    ids=["at-once", "delay", "batch"],
-)
+@pytest.mark.parametrize(("late", "first", "length"), [({}, 4, 3), ({"delay": 4}, 8, 3), ({"batch": 5}, 6, 5)])
 def test_a_policy_keeps_what_it_worked_out_for_a_round(late, first, length):
     """Every run draws an arm again once it has heard of three plays, and at no other time."""
     visits = simulate(ARMS, {"e": Episodes()}, runs=64, horizon=30, times=range(1, 31), shuffle=True, **late)
@@ -194,13 +182,7 @@ def test_declarations_of_an_earlier_form_and_wrong_ones_are_refused(more, messag
 
 @pytest.mark.parametrize("field", ["arms", "before", "states", "rewards"])
 def test_feedback_of_another_shape_is_refused(field):
-    @jaxbandit.pytree
-    class Wide(type(ARMS)):
-        def step(self, key, state, arms, t):
-            state, feedback = super(type(self), self).step(key, state, arms, t)
-            return state, feedback._replace(**{field: jnp.broadcast_to(getattr(feedback, field), 2)})
-
-    arms = Wide(**{name: getattr(ARMS, name) for name in ARMS.__dataclass_fields__})
+    arms = telling(ARMS, lambda feedback: feedback._replace(**{field: jnp.broadcast_to(getattr(feedback, field), 2)}))
     with pytest.raises(ValueError, match=rf"scenarios\['scenario'\].step: {field} is not \[M\]"):
         simulate(arms, {"u": Uniform()}, runs=2, horizon=4)
 

@@ -2,9 +2,10 @@
 
 import itertools
 import math
-import subprocess
 import sys
 import warnings
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import chex
@@ -20,7 +21,7 @@ from jaxbandit.simulation import loop
 from jaxbandit.simulation.asking.request import check
 from jaxbandit.simulation.chance import run_keys
 from jaxbandit.simulation.plan import VECTOR, cut, few_widths, make_plan
-from jaxbandit.simulation.rounds import initial_carry, play_chunk
+from jaxbandit.simulation.rounds import initial_carry
 from jaxbandit.simulation.telling import free_memory
 from jaxbandit.simulation.tiles import Tile
 
@@ -58,20 +59,15 @@ def test_pieces_come_every_so_many_seconds(monkeypatch):
     assert [piece.rounds for piece in result] == [30, 60, 70]
 
 
-def cut_work(runs=4):
+def tile_of(runs):
     request = check(ARMS, {"tv": TVKLUCB()}, runs=runs, horizon=50)
-    return request, make_plan(request, 25, None, None)
-
-
-def chunk_of(request, plan):
-    """What `jax.jit` returned for TV-KL-UCB."""
-    return Tile(request, plan, 0, None)._program("tv").whole
+    return Tile(request, make_plan(request, 25, None, None), 0, None)
 
 
 def test_new_numbers_runs_and_times_compile_nothing():
     """Another number, number of runs up to whole vectors, horizon, chunk or times plays the same program."""
     simulate(ARMS, {"tv": TVKLUCB()}, runs=40, horizon=50, chunk=25)
-    program = chunk_of(*cut_work(40))
+    program = tile_of(40)._program("tv").whole
     traces = program._cache_size()
     assert traces >= 1
     key = jax.random.key(9)
@@ -82,31 +78,15 @@ def test_new_numbers_runs_and_times_compile_nothing():
     assert program._cache_size() == traces
 
 
-def test_a_policy_is_traced_once():
-    calls = []
-
-    @jaxbandit.pytree
-    class Counting(KLUCB):
-        def scores(self, key, state, t):
-            calls.append(1)
-            return super(type(self), self).scores(key, state, t)[0], state
-
-    simulate(ARMS, {"c": Counting()}, runs=4, horizon=90, chunk=40, times=[90])
-    assert len(calls) == 2  # and once for the result's fingerprint
-
-
 @jaxbandit.pytree
 class Loose:
     """Begins with Python numbers, of which one becomes a float, and an array without entries."""
 
-    def init(self, reward):
-        return {"n": 0, "x": 1, "none": jnp.zeros((len(reward), 0))}
+    init = lambda self, reward: {"n": 0, "x": 1, "none": jnp.zeros((len(reward), 0))}
+    update = lambda self, state, feedback: {"n": state["n"] + 1, "x": state["x"] * 0.5, "none": state["none"]}
 
     def scores(self, key, state, t):
         return jnp.array([1.0, 0.0, 0.5]) * (1 - 2 * (state["n"] % 2)) * state["x"], state
-
-    def update(self, state, feedback):
-        return {"n": state["n"] + 1, "x": state["x"] * 0.5, "none": state["none"]}
 
 
 @pytest.mark.parametrize("runs", [3, 300])  # one block of runs, and several
@@ -119,9 +99,13 @@ def test_a_state_of_python_numbers_and_empty_arrays(runs):
 
 
 def test_a_complete_result_compiles_nothing(monkeypatch):
+    """Also one that Ctrl-C ended on its way to more rounds than are asked for now."""
     result = simulate(ARMS, {"tv": TVKLUCB()}, runs=4, horizon=50)
     monkeypatch.setattr("jaxbandit.simulation.loop.Tile", None)
-    same(simulate(ARMS, {"tv": TVKLUCB()}, runs=4, horizon=50, resume=result), result)
+    for horizon in (50, 90):
+        resumed = simulate(ARMS, {"tv": TVKLUCB()}, runs=4, horizon=50, resume=replace(result, horizon=horizon))
+        same(resumed, result)
+        assert resumed.complete and resumed.horizon == resumed.rounds == 50
 
 
 def test_more_times_than_a_chunk_has_room_for():
@@ -133,9 +117,8 @@ def test_more_times_than_a_chunk_has_room_for():
 
 
 def test_no_communication_between_devices():
-    request, plan = cut_work()
-    tile = Tile(request, plan, 0, None)
-    text = chunk_of(request, plan).lower(*tile._arguments("tv", 1, 25, [])).compile().as_text()
+    tile = tile_of(4)
+    text = tile._program("tv").whole.lower(*tile._arguments("tv", 1, 25, [])).compile().as_text()
     for word in ("all-reduce", "all-gather", "all-to-all", "collective-permute", "reduce-scatter"):
         assert word not in text
 
@@ -235,20 +218,11 @@ class Race:
 
     goal: float = 20.0
 
-    def init(self, reward):
-        return jnp.zeros(len(reward))
-
-    def scores(self, key, state, t):
-        return jax.random.uniform(key, state.shape), state
-
-    def update(self, state, feedback):
-        return state.at[feedback.arms[0]].add(feedback.rewards[0])
-
-    def stop(self, state, t):
-        return state.max() >= self.goal
-
-    def answer(self, state, t):
-        return jnp.argmax(state).astype(jnp.int32)
+    init = lambda self, reward: jnp.zeros(len(reward))
+    scores = lambda self, key, state, t: (jax.random.uniform(key, state.shape), state)
+    update = lambda self, state, feedback: state.at[feedback.arms[0]].add(feedback.rewards[0])
+    stop = lambda self, state, t: state.max() >= self.goal
+    answer = lambda self, state, t: jnp.argmax(state).astype(jnp.int32)
 
 
 RACES = {"race": [Race(10.0), Race(50.0), Race(75.0)]}
@@ -258,26 +232,6 @@ MOST = {"most": lambda arms, state, t: state.max()}
 @pytest.fixture(scope="module")
 def stopped():
     return simulate(ARMS, RACES, horizon=400, times=ENDS, record=MOST, **STOPPED)
-
-
-@pytest.mark.slow
-def test_a_run_ends_as_in_a_loop(stopped):
-    """Round by round, with the functions that a user may call."""
-    keys, policy = run_keys(jax.random.key(0), jnp.arange(16)), Race(50.0)
-    carry, ends, answers = initial_carry(ARMS, policy, keys), np.zeros(16, int), np.full(16, -1)
-    play = jax.jit(play_chunk)
-    at_end = np.zeros((3, 2, 16), int)
-    for t in range(1, 401):
-        carry, _, _ = play(ARMS, policy, keys, carry, jnp.int32(t), jnp.zeros(1, jnp.int32), jnp.int32(1))
-        collected = np.asarray(carry.policy)
-        new = (ends == 0) & (collected.max(0) >= 50)
-        ends[new], answers[new] = t, collected.argmax(0)[new]
-        at_end[..., new] = np.asarray(carry.visits)[..., new]
-        if ends.all():
-            break
-    assert ends.all() and (stopped.stopped["race"][0, 1, :16] == ends).all()
-    assert (stopped.answers["race"][0, 1, :16] == answers).all()
-    assert (stopped.visits["race"][0, 1, :16, -1] == np.moveaxis(at_end, -1, 0)).all()
 
 
 def test_a_run_that_has_ended_stands_still(stopped):
@@ -303,16 +257,10 @@ def test_runs_that_end_go_on_from_a_file_in_any_cut(stopped, tmp_path):
     same(simulate(**asked, horizon=400, times=ENDS, resume=loaded, **cuts), stopped)
 
 
-def test_states_that_nobody_records_go_on_without_a_trace(stopped):
-    other = simulate(ARMS, RACES, horizon=400, times=ENDS, **STOPPED)
-    for name in ("visits", "stopped", "answers"):
-        assert (getattr(other, name)["race"] == getattr(stopped, name)["race"]).all()
-
-
 def test_answers_are_the_environments_arms():
     """Whatever the order in which the policy sees them, and with feedback that comes late."""
     arms = bernoulli([0.0, 0.0, 1.0])
-    result = simulate(arms, {"race": Race(20.0)}, horizon=400, shuffle=True, delay=2, **STOPPED)
+    result = simulate(arms, {"race": Race(20.0)}, horizon=400, shuffle=True, delay=2, **STOPPED)  # nothing is recorded
     assert (result.answers["race"] == 2).all()
 
 
@@ -376,36 +324,19 @@ def test_runs_played_in_blocks_are_those_played_at_once():
         np.testing.assert_array_equal(blocks.recorded["states"][label], once.recorded["states"][label])
 
 
-HUGE = """
-import resource, sys
-import jax, jaxbandit
-from jaxbandit.simulation.telling import free_memory
-arms = jaxbandit.random_arms(jax.random.key(0), 20, 2)
-asked = dict(scenarios=arms, policies={"U": jaxbandit.Uniform()})
-jaxbandit.simulate(**asked, runs=64, horizon=5, times=[5])  # what JAX itself takes
-used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (used + 2**30, used + 2**30))
-for runs in (10**7, 10**8):
-    for play in (lambda: jaxbandit.simulate(**asked, runs=runs),
-                 lambda: jaxbandit.sweep({"c": asked | {"runs": runs}}, sys.argv[1])):
-        try:
-            play()
-        except ValueError as error:
-            print(error)
-"""
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit is Linux's")
-@pytest.mark.slow
-def test_what_does_not_fit_into_memory_is_refused_with_its_numbers(tmp_path):
-    """In a process that may have one GiB more than it has: refused before anything is allocated or written."""
-    command = [sys.executable, "-c", HUGE, str(tmp_path / "s")]
-    played = subprocess.run(command, capture_output=True, text=True, check=False)
-    lines = played.stdout.splitlines()
-    assert played.returncode == 0 and len(lines) == 4, played.stderr[-800:]
-    assert lines[0].startswith("runs: 10,000,000 runs x ") and " x 20 arms x 2 states x " in lines[0]
-    assert "record fewer rounds (times=[horizon])" in lines[0] and "block=" in lines[0]
-    assert lines[1].startswith("cases: 10,000,000 runs") and lines[3].startswith("cases: 100,000,000 runs")
+def test_what_does_not_fit_into_memory_is_refused_with_its_numbers(tmp_path, monkeypatch):
+    """Where a process may have one GiB more than it has: refused before anything is allocated or written."""
+    import resource
+
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (used + 2**30, used + 2**30))
+    asked = {"scenarios": ARMS, "policies": {"u": Uniform()}, "runs": 10**7}
+    words = r"10,000,000 runs x .* x 3 arms x 2 states x .* and [01]\.\d GiB are free; record fewer rounds .*block="
+    with pytest.raises(ValueError, match=f"^runs: {words}"):
+        simulate(**asked)
+    with pytest.raises(ValueError, match=f"^cases: {words}"):
+        jaxbandit.sweep({"c": asked}, tmp_path / "s")
     assert not (tmp_path / "s").exists()
 
 
