@@ -172,7 +172,7 @@ def test_extremes_of_the_search():
     slow[1] = 1e-4 * rows[1] + [0, 1 - 1e-4, 0]
     law, values = chains.stationary(slow), chains.relative_values(slow, reward)
     variance = law @ (slow @ values**2 - (slow @ values) ** 2)
-    assert nearest_chain(slow, reward, law @ reward + 1e-4).rate == pytest.approx(1e-8 / variance / 2, rel=1e-2)
+    assert nearest_chain(slow, reward, law @ reward + 1e-7).rate == pytest.approx(1e-14 / variance / 2, rel=1e-2)
 
 
 def test_two_states_that_mix_over_rows():

@@ -227,14 +227,11 @@ BOTH = {"arm": list("aabb"), "state": [0, 1, 0, 1], "action": [0, 1, 1, 0], "nex
 BAD_DATA = [
     (lambda: fit_restless(ONE, (0, 1)), "data: one arm only; a bandit needs at least 2, and columns={'arm': ..} names"),
     (lambda: fit_restless(TWO, (0, 1)), "data: no transition has action 0, so that nothing is known of arms that are"),
-    (lambda: fit_restless(TWO | {"action": [0, 0]}, (0, 1)), "data: no transition has action 1, so that nothing is"),
     (lambda: fit_restless(TWO | {"action": [1]}, (0, 1)), "data: columns of 1 to 2 rows; all need the same number"),
     (lambda: fit_restless(TWO | {"action": [[1], [0]]}, (0, 1)), "data: column 'action' has shape (2, 1), not [rows]"),
     (lambda: fit_restless(TWO | {"action": [[1], []]}, (0, 1)), "data: column 'action' is not an array of texts or"),
     (lambda: fit_restless(TWO, {"well": 1, "ill": 0}), "data: row 0: state '0' is not among states well, ill"),
     (lambda: fit_restless(BOTH, [(0, 1)] * 3), "reward: 3 rows for 2 arms"),
-    (lambda: fit_restless(BOTH, (0, 1), columns={"step": "week"}), "columns: {'step': 'week'} does not name the colum"),
-    (lambda: fit_restless(BOTH, {"0": 0, "1": 5}), "data: arm a: no play leaves states ['0'], and none leaves states"),
     (lambda: fit_restless(BOTH, (0, 1)), "data: arm a: no play leaves states [0], and none leaves states [1], so that"),
 ]
 
