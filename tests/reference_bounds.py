@@ -1,9 +1,12 @@
-"""Regret-bound formulas evaluated term by term in mpmath with 50 digits from the paper; brute force for infima."""
+"""Regret-bound formulas evaluated term by term in mpmath with 50 digits from the paper."""
 
 from functools import cache
 
 import numpy as np
 from mpmath import mp, mpf
+from scipy.special import rel_entr
+
+from jaxbandit import chains
 
 IID_TOLERANCE = 1e-9
 # Means this near the largest are best too: 0.1, 0.3 and 0.3, 0.9 have one mean, but not as binary floats.
@@ -136,60 +139,30 @@ def upper_finite(p01, p10, n, eps1, epsp, epsq):
     return [bound for bound, _ in over_best(p01, p10, bracket)]
 
 
-def chain(transition):
-    """Return the transition matrix in mpmath, the diagonal as 1 minus the rest, which counts as 0 below 1e-15."""
-    rows = [[mpf(float(entry)) for entry in row] for row in transition]
-    for s, row in enumerate(rows):
-        rest = 1 - mp.fsum(row[:s] + row[s + 1 :])
-        row[s] = rest if rest > 1e-15 else mpf(0)
-    return rows
-
-
-def stationary(rows):
-    """Return the stationary law of a chain in mpmath, from pi P = pi with one equation replaced by sum pi = 1."""
-    states = range(len(rows))
-    system = [[rows[s][end] - (s == end) for s in states] for end in states[:-1]] + [[1 for _ in states]]
-    return list(mp.lu_solve(mp.matrix(system), mp.matrix([0 for _ in states[:-1]] + [1])))
-
-
-@mp.workdps(50)
 def ucb_sm_constant(transitions, rewards, constant, gap):
     """Return constant S^2 r_max^2 pi_max^2 / (least gap), the exploration constant in the proof of theorem `eigen`."""
-    r_max = max(abs(mpf(float(r))) for r in np.ravel(rewards))
-    pi_max, gaps = mpf(0), []
-    for rows in map(chain, transitions):
-        states, pi, matrix = range(len(rows)), stationary(rows), mp.matrix(rows)
-        pi_max = max(pi_max, *pi, *(1 - p for p in pi))
-        if gap == "multiplicative":
-            matrix = mp.matrix([[pi[y] * rows[y][x] / pi[x] for y in states] for x in states]) * matrix
+    laws, gaps = np.array([chains.stationary(rows) for rows in transitions]), []
+    for law, rows in zip(laws, transitions):
+        reversal = law * rows.T / law[:, None]
         # Chains that are not reversible may have complex eigenvalues; the second has the second largest real part.
-        eigenvalues = sorted(mp.re(value) for value in mp.eig(matrix, left=False, right=False))
-        gaps.append(mpf(1) if gap == "none" else 1 - eigenvalues[-2])
-    return constant * len(transitions[0]) ** 2 * r_max**2 * pi_max**2 / min(gaps)
-
-
-@mp.workdps(50)
-def kl_rate(P, Q):
-    """Return I(P || Q) of the problem formulation for any number of states, inf where Q is 0 and P is not."""
-    total = mpf(0)
-    for law, row, other in zip(stationary(chain(P)), chain(P), chain(Q)):
-        if law > 1e-40:  # What is left of the law in a transient state is rounding.
-            total += law * sum(part(a, b) for a, b in zip(row, other))
-    return total
+        eigenvalues = np.sort(np.linalg.eigvals(reversal @ rows if gap == "multiplicative" else rows).real)
+        gaps.append(1 if gap == "none" else 1 - eigenvalues[-2])
+    pi_max = max(laws.max(), (1 - laws).max())
+    return constant * len(transitions[0]) ** 2 * np.abs(rewards).max() ** 2 * pi_max**2 / min(gaps)
 
 
 def lower_bounds(means, rate):
     """Return per arm the largest gap / rate(k, one) over the best arms `one`, and 0 for the best arms themselves."""
     best = best_arms(means)
-    gaps = [mpf(0) if k in best else max(means) - mean for k, mean in enumerate(means)]
+    gaps = [0 if k in best else max(means) - mean for k, mean in enumerate(means)]
     return [max(gap / rate(k, one) if gap else gap for one in best) for k, gap in enumerate(gaps)]
 
 
-@mp.workdps(50)
 def lower_paper(transitions, reward):
-    """Return per arm gap / I(M_k || M_1), the theorem of appendix `a`."""
-    means = [mp.fdot(stationary(chain(P)), [mpf(float(r)) for r in reward]) for P in transitions]
-    return lower_bounds(means, lambda k, one: kl_rate(transitions[k], transitions[one]))
+    """Return per arm gap / I(M_k || M_1), the theorem of appendix `a`, with I of the problem formulation."""
+    laws = [chains.stationary(rows) for rows in transitions]
+    rate = lambda k, one: laws[k] @ rel_entr(transitions[k], transitions[one]).sum(1)
+    return lower_bounds([law @ reward for law in laws], rate)
 
 
 @mp.workdps(50)
@@ -197,88 +170,3 @@ def lai_robbins(means):
     """Return per arm gap / D(mu_k || mu_1), the lower bound within i.i.d. Bernoulli arms that case (d) matches."""
     means = [mpf(mean) for mean in means]
     return lower_bounds(means, lambda k, one: kl(means[k], means[one]))
-
-
-def ternary_minimum(function, low, high, steps):
-    """Return the minimum of a convex function between low and high, by ternary search."""
-    for _ in range(steps):
-        third = (high - low) / 3
-        if function(low + third) <= function(high - third):
-            high -= third
-        else:
-            low += third
-    return function((low + high) / 2)
-
-
-@mp.workdps(50)
-def lower_two_state(p01, p10):
-    """Return per arm gap / inf{I(M_k || M') : mean(M') >= mu_1}, the bound that appendix `a` sets out to prove."""
-    means = [mpf(a) / (mpf(a) + mpf(b)) for a, b in zip(p01, p10)]
-    ratio = (1 - max(means)) / max(means)
-
-    def least_rate(k, one):
-        # I is convex in (p01', p10'), as D is in its second argument, and least at M_k, where it is 0. So it never
-        # falls on the straight way from M_k to an M' with a larger mean, and that way enters the allowed half-plane,
-        # p10' <= p01' (1 - mu) / mu, at its edge: the constraint is active. On the edge, a line, I is convex.
-        rate = lambda x: (1 - means[k]) * kl(p01[k], x) + means[k] * kl(p10[k], x * ratio)
-        # (2/3)^150 < 1e-26, and as the minimum is flat its value has more digits than its place.
-        return ternary_minimum(rate, mpf(0), min(1, 1 / ratio), 150)
-
-    return lower_bounds(means, least_rate)
-
-
-def least_by_evolution(function, low, high, numbers, generations, seed):
-    """Return the least value found by differential evolution, Storn and Price's best/1/bin, between low and high."""
-    generator, size = np.random.default_rng(seed), 8 * numbers
-    result = generator.uniform(low, high, (size, numbers))
-    values = function(result)
-    for _ in range(generations):
-        one, other = (result[generator.integers(size, size=size)] for _ in range(2))
-        trial = result[values.argmin()] + generator.uniform(0.4, 0.9) * (one - other)
-        trial = np.where((trial < low) | (trial > high), generator.uniform(low, high, trial.shape), trial)
-        kept = generator.random(trial.shape) > 0.8
-        kept[np.arange(size), generator.integers(numbers, size=size)] = False
-        tried = np.where(kept, result, trial)
-        rates = function(tried)
-        result, values = np.where((rates < values)[:, None], tried, result), np.minimum(rates, values)
-    return values.min()
-
-
-def nearest_by_evolution(transition, reward, target, gap=0.0, seed=0):
-    """Return inf I(P || Q) over all chains Q with mean >= target and a reward gap >= gap, without any derivative.
-
-    The search is over free rows, by the logarithms of their entries, of which the smallest is exp(-30) of the largest.
-    A chain whose mean is too low is made good enough before it counts: where its stationary law gives the states above
-    the target A, as the sum of law (reward - target), and those below it -B, leaving each state above with A / B of its
-    chance gives a chain whose mean is the target. The nearest chain needs no such change, so nothing is lost. A chain
-    with too small a gap counts as one that is far away.
-    """
-    P, reward = np.asarray(transition, float), np.asarray(reward, float)
-    S, law, eye = len(P), np.array([float(p) for p in stationary(chain(P))]), np.eye(len(P))
-    target = max(target, reward.min() + 1e-9 * np.ptp(reward))
-    above = reward > target
-
-    def leaving(rows):  # I - Q, from the entries off the diagonal
-        moving = np.where(eye == 1, 0, rows)
-        return eye * moving.sum(-1, keepdims=True) - moving
-
-    def rate(logarithms):  # [chains, S * S]
-        rows = np.exp(logarithms.reshape(-1, S, S))
-        rows /= rows.sum(-1, keepdims=True)
-        system = np.swapaxes(leaving(rows), 1, 2).copy()
-        system[:, -1] = 1
-        laws = np.linalg.solve(system, np.broadcast_to(eye[:, -1:], (len(rows), S, 1)))[..., 0]
-        gained = laws * (reward - target)
-        slower = np.minimum(1, np.where(above, gained, 0).sum(1) / -np.where(above, 0, gained).sum(1))
-        slower = np.where(above, slower[:, None], 1)
-        rows = slower[..., None] * rows + (1 - slower[..., None]) * eye
-        result = np.sum(law[:, None] * P * np.log(np.where(P > 0, P / rows, 1)), axis=(1, 2))
-        if gap:
-            laws = laws / slower
-            laws /= laws.sum(1, keepdims=True)
-            pays = np.broadcast_to(reward[:, None], (*laws.shape, 1))
-            values = np.linalg.solve(leaving(rows) + laws[:, None, :], pays)
-            result = result + 1e3 * np.maximum(np.ptp(values[..., 0], axis=1) * gap / np.ptp(reward) - 1, 0)
-        return result
-
-    return least_by_evolution(rate, -30, 0, S**2, 250 * S, seed)

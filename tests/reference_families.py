@@ -11,7 +11,9 @@ from jaxbandit import chains
 
 G2 = ((0.9, 0.1), (0.2, 0.8))
 G3 = ((0.5, 0.3, 0.2), (0.2, 0.6, 0.2), (0.1, 0.3, 0.6))
-REWARD = {G2: (0.0, 1.0), G3: (0.0, 0.5, 1.0)}
+MIDDLE = ((0.5, 0.5, 0.0), (0.3, 0.4, 0.3), (0.0, 1.0, 0.0))  # the best way is by the middle state
+LAST = ((0.7, 0.2, 0.1), (0.3, 0.4, 0.3), (0.0, 0.5, 0.5))
+REWARD = {G2: (0.0, 1.0), G3: (0.0, 0.5, 1.0), MIDDLE: (0.0, 0.5, 1.0), LAST: (0.0, 0.35, 1.0)}
 
 
 def law(theta, generator):
@@ -88,34 +90,33 @@ def exact_upper_of_two_states(share, radius, kappa):
     return (share + low) / (1 + low)
 
 
-def play(policy, generator, draws, arms, horizon, plays, exploration, delta=0.0):
-    """The arms played in each round, in order, of KLUCB or RoundRobinKLUCB with a family, from the definition."""
+def play(generator, draws, arms, horizon, plays, exploration, delta):
+    """The arms played in each round, in order, of RoundRobinKLUCB with a family, from the definition."""
     reward = REWARD[generator]
     visits, states, played = [[0] * len(reward) for _ in range(arms)], [0] * arms, []
     for t in range(1, horizon + 1):
-        played.append(sorted(choose(policy, generator, visits, t, plays, exploration, delta)))
+        played.append(sorted(choose(generator, visits, t, plays, exploration, delta)))
         for k in played[-1]:
             states[k] = int(draws(k, sum(visits[k]) + 1, states[k]))
             visits[k][states[k]] += 1
     return played
 
 
-def choose(policy, generator, visits, t, plays, exploration, delta):
+def choose(generator, visits, t, plays, exploration, delta):
     reward, arms = REWARD[generator], range(len(visits))
     counts = [sum(seen) for seen in visits]
     means = [sum(n * r for n, r in zip(seen, reward)) / max(sum(seen), 1) for seen in visits]
-    log_f = 0.0 if t == 1 else max(0.0, math.log(t) + exploration * math.log(math.log(t)))
-    bound = lambda k: math.inf if counts[k] == 0 else upper(means[k], log_f / counts[k], generator)
-    best = lambda many, score: sorted(many, key=lambda k: (-score(k), k))
+    best = lambda many: sorted(many, key=lambda k: (-means[k], k))
     new = [k for k in arms if counts[k] == 0]
-    if policy == "KLUCB" or len(new) >= plays:
-        return best(arms, bound)[:plays]
-    leaders = new + best([k for k in arms if counts[k] and counts[k] >= delta * t], lambda k: means[k])
-    leaders += best([k for k in arms if k not in leaders], lambda k: means[k])
+    if len(new) >= plays:
+        return new[:plays]
+    leaders = new + best([k for k in arms if counts[k] and counts[k] >= delta * t])
+    leaders += best([k for k in arms if k not in leaders])
     leaders, candidate = leaders[:plays], t % len(visits)
     least = leaders[-1]
     if candidate in leaders or counts[least] == 0:
         return leaders
-    index, value = bound(candidate), means[least]
+    log_f = max(0.0, math.log(t) + exploration * math.log(math.log(t)))
+    index, value = upper(means[candidate], log_f / counts[candidate], generator), means[least]
     takes = index > value or (index == value and candidate < least)
     return [*leaders[:-1], candidate] if takes else leaders

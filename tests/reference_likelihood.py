@@ -142,7 +142,8 @@ def beginnings(counts, reward, mean, gap, number, rng):
         share = least + (1 - least) * rng.uniform(0.05, 0.95)
         equal = share * best + (1 - share) * law
         base = p if rng.random() < 0.5 else 0.5 * p + 0.5 * rng.dirichlet(np.ones(states), states)
-        base = 0.999 * base + 0.001 / states
+        leaving = 10 ** rng.uniform(-3, 0, (states, 1)) if rng.random() < 0.5 else 1.0  # some stay long where they are
+        base = leaving * (0.999 * base + 0.001 / states) + (1 - leaving) * np.eye(states)
         low, high = 0.0, 1.0
         for _ in range(30):
             weight = 0.5 * (low + high)
@@ -210,3 +211,28 @@ def likeliest_mean(counts, reward, gap=0.0, starts=8, seed=0):
     rows = [(before == s) * ((after == j) - counts[s, j] / departures[s]) for s, j in moves]
     equal = np.array([*flow, *rows, np.ones(before.size)])
     return -linprog(-reward[after], A_eq=equal, b_eq=np.eye(len(equal))[-1]).fun
+
+
+def least_of_pair(counts, reward):
+    """Return the least divergence of two chains of which the second has the larger mean, by sequential programming.
+
+    `counts` are those of both chains, [2, S, S], or [2, 1, S] of independent arms, and `reward` is [2, S].
+    """
+    states = counts.shape[-1]
+    departures = counts.sum(-1, keepdims=True)
+    estimates = np.where(departures > 0, counts / np.where(departures > 0, departures, 1), 1 / states)
+
+    def chains(x):
+        return np.clip(x.reshape(counts.shape), 1e-12, None)
+
+    def behind(x):
+        first, second = (
+            long_run(np.resize(rows, (states, states)), paid)[0] for rows, paid in zip(chains(x), reward, strict=True)
+        )
+        return second - first
+
+    limits = [{"type": "eq", "fun": lambda x: x.reshape(-1, states).sum(1) - 1}, {"type": "ineq", "fun": behind}]
+    middle = (estimates + estimates[::-1]).ravel() / 2
+    asked = {"method": "SLSQP", "options": {"maxiter": 1000, "ftol": 1e-15}, "bounds": [(1e-9, 1)] * middle.size}
+    told = lambda x: kl_div(counts, departures * chains(x)).sum()
+    return minimize(told, middle, constraints=limits, **asked).fun

@@ -9,14 +9,12 @@ import numpy as np
 import pytest
 import reference_chain
 import reference_likelihood
-from mpmath import mp
 
 from jaxbandit import chains
 from jaxbandit.confidence import chain_likelihood_ratio, chain_mean, chain_mean_upper
 from jaxbandit.confidence.chain import (
     interior_point,
     interior_point_three_states,
-    multistart,
     row_divergence_three_states,
     starting_points,
 )
@@ -31,6 +29,12 @@ def reachable(cases, seed):
     stays = np.maximum(departures - np.stack([moves, back], 1), 0) * rng.integers(0, 8, (cases, 2)).clip(0, 1)
     stays[np.arange(cases), rng.integers(0, 2, cases)] *= moves + back > 0  # who never moved was in one state only
     return np.stack([np.stack([stays[:, 0], moves], 1), np.stack([back, stays[:, 1]], 1)], 1).astype(int)
+
+
+def paid(counts, kinds=5):
+    """Rewards [N, 2] by chance, of which float32 loses nothing: either state is the better one, or none is."""
+    rewards = np.array([[0, 1], [1, 0], [-0.5, 0.5], [0.75, 0.25], [2, 2]])
+    return rewards[np.random.default_rng(0).integers(0, kinds, len(counts))]
 
 
 def means_above(counts, reward, gap, seed):
@@ -53,139 +57,90 @@ def each(function, counts, *arguments):
 def check_close(found, expected, tolerance):
     """Within the tolerance, relative where values exceed 1; for infinity a number that nothing reaches. The error."""
     found, finite = np.asarray(found, float), np.isfinite(expected)
-    assert (found[~finite] > 1e15).all()
-    with np.errstate(invalid="ignore"):
-        error = np.where(finite, np.abs(found - expected) / np.maximum(1, np.abs(expected)), 0)
-    worst = int(np.argmax(error))
-    assert not np.isnan(found).any()
-    assert error[worst] <= tolerance, f"case {worst}: {found[worst]}, not {expected[worst]}: {error[worst]}"
-    return error[worst]
+    assert (found[~finite] > 1e15).all() and not np.isnan(found).any()
+    error = np.abs(found - expected)[finite] / np.maximum(1, np.abs(expected[finite]))
+    assert error.max() <= tolerance, f"case {np.flatnonzero(finite)[error.argmax()]}: {error.max()}"
+    return error.max()
 
 
-def expected_ratio(counts, reward, mean, gap):
-    """J by the reference; infinite at the best reward, as declared, also where a class would leave it finite."""
-    result = each(reference_chain.likelihood_ratio, counts, reward, mean, gap)
-    own = each(reference_chain.stationary_mean, counts, reward, gap)
-    return np.where((mean >= reward.max(1)) & (own < mean), np.inf, result)
+def check_ratio(found, counts, reward, mean, gap, tolerance, double=False):
+    """`check_close` for means that in float32 may be off by four units in the last place, from the worse reward on."""
+    found, (low, high) = np.asarray(found, float), (reward.min(1), reward.max(1))
+    off = 0 if double else 4 * np.spacing(np.maximum(mean - low, 1e-6).astype(np.float32))
+    own, sides = each(reference_chain.stationary_mean, counts, reward, gap), []
+    for side in (mean - off, mean + off):
+        side = np.clip(side, low, high)
+        ratio = each(reference_chain.likelihood_ratio, counts, reward, side, gap)
+        # infinite at the best reward, as declared, also where a class would leave it finite
+        sides.append(np.where((side >= high) & (own < side), np.inf, ratio))
+    return check_close(found, np.clip(found, *sides), tolerance)
 
 
-def check_ratio(found, counts, reward, mean, gap, tolerance):
-    """`check_close` for means that may be off by four units in the last place of float32."""
-    found, mean = np.asarray(found, float), np.asarray(mean, np.float32)
-    off = 4 * np.spacing(np.maximum(mean, np.float32(1e-6)))
-    sides = np.maximum(mean - off, 0), np.minimum(mean + off, reward.max(1))
-    low, high = (expected_ratio(counts, reward, side, gap) for side in sides)
-    return check_close(found, np.where(found < low, low, np.where(found > high, high, found)), tolerance)
-
-
-def both_ways(counts):
-    """Half of the cases with the states exchanged, so that the better paid one is the first; rewards [N, 2]."""
-    counts, reward = counts.copy(), np.tile([0.0, 1.0], (len(counts), 1))
-    counts[::2] = counts[::2, ::-1, ::-1]
-    reward[::2] = [1.0, 0.0]
-    return counts, reward
-
-
-GAPS = [None, 1.0, "of each"]
 CASES = 1500
 
 
-def gaps(gap, cases):
-    """The argument for the function, and one number for each case of the oracle."""
-    if gap is None:
-        return None, np.zeros(cases)
-    numbers = np.random.default_rng(6).random(cases) ** 2 if gap == "of each" else np.full(cases, gap)
-    numbers = numbers.astype(np.float32)
-    return numbers if gap == "of each" else numbers[0], numbers
+@pytest.mark.parametrize(
+    ("gap", "double", "of_ratio", "of_mean"),
+    [
+        (None, False, 1e-5, 1e-6),
+        (1.0, False, 3e-4, 5e-6),
+        ("of each", False, 3e-4, 5e-6),
+        pytest.param(None, True, 1e-9, 1e-9, marks=pytest.mark.slow),
+        pytest.param(0.1, True, 1e-6, 1e-6, marks=pytest.mark.slow),
+    ],
+)
+def test_ratio_and_mean_of_two_states(gap, double, of_ratio, of_mean, accuracy):
+    """J at a mean beside the one given, and the mean of the likeliest chain, of all chains or of those with a gap."""
+    counts = reachable(CASES, 7)
+    reward, numbers = paid(counts), np.random.default_rng(6).random(CASES).astype(np.float32) ** 2
+    numbers = numbers if gap == "of each" else np.full(CASES, gap or 0, np.float32)
+    given = numbers if gap == "of each" else gap and numbers[0]
+    mean = means_above(counts, reward, numbers, 8)
+    with jax.enable_x64(double):
+        result = np.asarray(chain_likelihood_ratio(counts, reward, mean.astype(float), given))
+        own = np.asarray(chain_mean(counts, reward, given))
+    assert result.dtype == own.dtype == (np.float64 if double else np.float32)
+    error = check_ratio(result, counts, reward, mean, numbers, of_ratio, double)
+    of = f"two states, {'any gap' if gap is None else f'gap {gap}'}, {result.dtype}"
+    accuracy(f"likelihood of whole chains, {of}", "bisection, float64", error, of_ratio)
+    error = check_close(own, each(reference_chain.stationary_mean, counts, reward, numbers), of_mean)
+    accuracy(f"mean of the likeliest chain, {of}", "bisection, float64", error, of_mean)
 
 
-def said(gap):
-    return "any gap" if gap is None else "a gap for each arm" if gap == "of each" else f"gap {gap:g}"
-
-
-@pytest.mark.parametrize("gap", GAPS)
-def test_ratio_and_mean_of_two_states(gap, accuracy):
-    """In float32: within 1e-5 max(1, J) of J at a mean beside the one given, with a gap within 3e-4."""
-    counts, reward = both_ways(reachable(CASES, 7))
-    (inputs, number), tolerance = gaps(gap, len(counts)), 1e-5 if gap is None else 3e-4
-    mean = means_above(counts, reward, number, 8)
-    result = chain_likelihood_ratio(counts, reward, mean, inputs)
-    error = check_ratio(result, counts, reward, mean, number, tolerance)
-    accuracy(f"likelihood of whole chains, two states, {said(gap)}", "bisection, float64", error, tolerance)
-    tolerance = 1e-6 if gap is None else 5e-6
-    expected = each(reference_chain.stationary_mean, counts, reward, number)
-    error = check_close(chain_mean(counts, reward, inputs), expected, tolerance)
-    accuracy(f"mean of the likeliest chain, two states, {said(gap)}", "bisection, float64", error, tolerance)
-
-
-def test_upper_mean_of_two_states():
-    """At levels from 0, where it is the likeliest mean bit for bit, to 40."""
-    counts, reward = both_ways(reachable(CASES, 10))
-    level = (40 * np.random.default_rng(11).random(len(counts)) ** 3).astype(np.float32)
-    level[::10] = 0
-    expected = each(reference_chain.upper_mean, counts, reward, level)
-    result = chain_mean_upper(counts, reward, level)
-    check_close(result, expected, 1e-5)
-    np.testing.assert_array_equal(result[::10], chain_mean(counts, reward)[::10])
-
-
-def test_other_rewards():
-    """Rewards that differ from arm to arm, some of them equal; up to 3,000 plays, as their difference is rounded."""
-    rng = np.random.default_rng(12)
-    counts = reachable(12 * CASES, 13)
-    counts = counts[counts.sum((1, 2)) <= 3000][:CASES]
-    reward = rng.random((len(counts), 2)).astype(np.float32)
-    reward[::20, 1] = reward[::20, 0]
-    none = np.zeros(len(counts))
-    mean = means_above(counts, reward, none, 14)
-    level = rng.uniform(0, 20, len(counts)).astype(np.float32)
-    expected = each(reference_chain.likelihood_ratio, counts, reward, mean, none)
-    check_close(chain_likelihood_ratio(counts, reward, mean), expected, 1e-4)
-    expected = each(reference_chain.stationary_mean, counts, reward, none)
-    check_close(chain_mean(counts, reward), expected, 1e-6)
-    check_close(chain_mean_upper(counts, reward, level), each(reference_chain.upper_mean, counts, reward, level), 1e-5)
+@pytest.mark.parametrize(("double", "tolerance"), [(False, 1e-5), pytest.param(True, 1e-9, marks=pytest.mark.slow)])
+def test_upper_mean_of_two_states(double, tolerance):
+    """At levels from 0, where it is the likeliest mean bit for bit for rewards 0 and 1, to 40."""
+    counts = reachable(CASES, 10)
+    reward, level = paid(counts), (40 * np.random.default_rng(11).random(CASES) ** 3).astype(np.float32)
+    level[::10], reward[::10] = 0, paid(counts[::10], kinds=2)
+    with jax.enable_x64(double):
+        result = np.asarray(chain_mean_upper(counts, reward, level.astype(float)))
+        np.testing.assert_array_equal(result[::10], chain_mean(counts, reward)[::10])
+    check_close(result, each(reference_chain.upper_mean, counts, reward, level), tolerance)
 
 
 @pytest.mark.parametrize(("gap", "tolerance"), [(None, 1e-5), (0.0, 1e-3), (0.03, 1e-3)])
 @pytest.mark.slow
 def test_corners_of_two_states(gap, tolerance):
     """All counts with entries 0, 1, 7, 10^7: never NaN, never falling in the mean; right where plays reach."""
-    counts = np.array(list(itertools.product([0, 1, 7, 10**7], repeat=4))).reshape(-1, 2, 2)
     none = np.zeros((1, 2, 2), int), np.array([[0.0, 1.0]])
     assert np.isfinite(chain_likelihood_ratio(*none, 0.7, gap)).all() and np.isfinite(chain_mean(*none, gap)).all()
     assert chain_mean_upper(*none, np.ones(1)).tolist() == [1]
-    counts, reward = both_ways(counts[counts.sum((1, 2)) > 0])
-    before, number = 0.0, gaps(gap, len(counts))[1]
-    reached = np.abs(counts[:, 0, 1] - counts[:, 1, 0]) <= 1
+    counts = np.array(list(itertools.product([0, 1, 7, 10**7], repeat=4))[1:]).reshape(-1, 2, 2)
+    reward, number = paid(counts, kinds=2), np.full(len(counts), gap or 0, np.float32)
+    before, reached = 0.0, np.abs(counts[:, 0, 1] - counts[:, 1, 0]) <= 1
     for mean in (0.0, 1e-6, 0.1, 0.55555, 1 - 1e-6, 1.0):
         means = np.full(len(counts), mean, np.float32)
         result = np.asarray(chain_likelihood_ratio(counts, reward, means, gap), float)
-        inputs = (each[reached] for each in (result, counts, reward, means, number))
-        check_ratio(*inputs, tolerance)
+        check_ratio(*(each[reached] for each in (result, counts, reward, means, number)), tolerance)
         assert (result >= before - 1e-6 * np.maximum(1, before)).all()
         before = result
     assert (np.asarray(chain_likelihood_ratio(counts, reward, np.full(len(counts), 1.1), gap)) > 1e15).all()
-    expected = each(reference_chain.stationary_mean, counts, reward, number)
-    check_close(chain_mean(counts, reward, gap), expected, 1e-5)
+    check_close(chain_mean(counts, reward, gap), each(reference_chain.stationary_mean, counts, reward, number), 1e-5)
     for level in (0.0, 1e-3, 1.0, 20.0, 80.0):
         levels = np.full(len(counts), level, np.float32)
         expected = each(reference_chain.upper_mean, counts, reward, levels)
         check_close(chain_mean_upper(counts, reward, levels), expected, 1e-5)
-
-
-@pytest.mark.slow
-def test_two_states_in_float64():
-    counts, reward = both_ways(reachable(600, 15))
-    none = np.zeros(len(counts))
-    mean = means_above(counts, reward, none, 16)
-    level = np.random.default_rng(17).uniform(0, 30, len(counts))
-    with jax.enable_x64(True):
-        for gap in (None, 0.1):
-            expected = expected_ratio(counts, reward, mean, none + (gap or 0))
-            result = chain_likelihood_ratio(counts, reward, mean.astype(float), gap)
-            check_close(result, expected, 1e-9 if gap is None else 1e-6)
-        expected = each(reference_chain.upper_mean, counts, reward, level)
-        check_close(chain_mean_upper(counts, reward, level), expected, 1e-9)
 
 
 # --- three and more states ---
@@ -252,14 +207,12 @@ HARD = [
 ]
 
 
-@pytest.mark.parametrize("case", range(3))
 @pytest.mark.slow
-def test_arms_that_hardly_left_a_state(case):
+def test_arms_that_hardly_left_a_state():
     """Several minima, states that were never come back to, huge counts of one cycle: found wrong by a local search."""
-    counts, reward, mean = HARD[case]
-    expected = reference_likelihood.ratio(np.array(counts), np.array(reward), mean)
-    counts, reward = np.array([counts]), np.array([reward], np.float32)
-    assert ratio_error(counts, reward, np.array([mean], np.float32), expected)[0] < 2e-3
+    counts, reward, mean = map(np.array, zip(*HARD))
+    expected = np.array([reference_likelihood.ratio(*case) for case in zip(counts, reward, mean, strict=True)])
+    assert ratio_error(counts, reward.astype(np.float32), mean.astype(np.float32), expected).max() < 2e-3
 
 
 @pytest.mark.slow
@@ -435,48 +388,29 @@ def test_a_step_of_three_states_is_newtons():
             point = after
 
 
-@pytest.mark.slow
-def test_a_search_that_has_arrived_would_not_move_on(monkeypatch):
-    """J of a class is that after all 40 steps, for random counts with zeros; ended at .9 it is off by 8e-9."""
-    with jax.enable_x64(True):
-        rng = np.random.default_rng(5)
-        counts = jnp.asarray(rng.poisson(rng.dirichlet(np.ones(3), (60, 3)) * np.exp(rng.uniform(0, 6, (60, 3, 1)))))
-        paid, gap = jnp.asarray(np.sort(rng.uniform(size=(60, 3)), -1)), jnp.asarray(rng.uniform(0, 0.3, 60))
-        rows = (counts + 0.5) / (counts + 0.5).sum(-1, keepdims=True)
-        low = jnp.asarray([chains.stationary(row) @ reward for row, reward in zip(rows, paid, strict=True)])
-        mean = low + (paid[:, 2] - low) * rng.uniform(0.05, 0.9, 60)
-        early = np.asarray(multistart.least(counts, paid, mean, gap)[0])
-        monkeypatch.setattr(multistart, "_ARRIVED", 0.0)
-        late = np.asarray(multistart.least(counts, paid, mean, gap)[0])
-        assert (early < multistart.INFINITE).mean() > 0.9
-        np.testing.assert_allclose(early, late, rtol=1e-12, atol=1e-12)
-
-
-def divergence_of_a_row(n, v):
-    """The row divergence, by halving the interval of x in 40 digits; 0 where only the best move was seen."""
-    with mp.workdps(40):
-        n, v = ([mp.mpf(float(number)) for number in numbers] for numbers in (n, v))
-        if mp.fdot(n, v) >= 0 or not any(a for a, b in zip(n, v, strict=True) if b < max(v)):
-            return 0
-        if max(v) <= 0:
-            return np.inf
-        low, high = mp.mpf(0), 1 / max(v)
-        for _ in range(110):
+def row_divergences(n, v):
+    """The largest sum n log(1 - x v) over x from 0 to 1 / max v, by halving; 0 where only the best move was seen."""
+    most = v.max(1)
+    low, high = np.zeros(len(n)), 1 / np.maximum(most, 1e-300)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for _ in range(200):
             x = (low + high) / 2
-            rising = sum(a * b / (1 - x * b) for a, b in zip(n, v, strict=True) if a) < 0
-            low, high = (x, high) if rising else (low, x)
-        return float(sum(a * mp.log(1 - low * b) for a, b in zip(n, v, strict=True) if a))
+            rising = np.where(n > 0, n * v / (1 - x[:, None] * v), 0).sum(1) < 0
+            low, high = np.where(rising, x, low), np.where(rising, high, x)
+        result = np.where(n > 0, n * np.log1p(-low[:, None] * v), 0).sum(1)
+    worse = (n * (v < most[:, None])).sum(1) > 0
+    return np.where(((n * v).sum(1) < 0) & worse, np.where(most > 0, result, np.inf), 0)
 
 
 @pytest.mark.slow
-def test_row_divergences_of_three_states_against_40_digits():
+def test_row_divergences_of_three_states():
     """Within 2e-5, or 2e-8; a third of the counts are 0, and in one case of eight all moves lose."""
     rng = np.random.default_rng(0)
     n = np.where(rng.random((150, 3)) < 1 / 3, 0, 10 ** rng.uniform(-3, 5, (150, 3))).astype(np.float32)
     v = (rng.normal(size=(150, 3)) * 10 ** rng.uniform(-2, 1, (150, 3))).astype(np.float32)
     n[:4] = [[5, 0, 0], [0, 3, 7], [3, 4, 0], [0.034, 0.108, 77.5]]
     v[:4] = [[0, -1, -2], [-1, 0, 0], [0, -1, -2], [1.6, 1.5, -0.0108]]
-    exact = np.array([divergence_of_a_row(*row) for row in zip(n, v, strict=True)])
+    exact = row_divergences(n.astype(float), v.astype(float))
     apart = [v[:, i].astype(float) - v[:, j] for i, j in ((0, 1), (0, 2), (1, 2))]
     arrays = (list(map(jnp.float32, columns)) for columns in (n.T, v.T, apart))
     computed = np.asarray(row_divergence_three_states.divergence(*arrays), float)
