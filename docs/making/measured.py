@@ -15,7 +15,8 @@ import numpy as np
 
 from docs.making import ROOT
 
-ACCURACY = 'python -m pytest -m "slow or not slow" -k "digits or oracle or mpmath or definition or two_states or stopping_set"'
+NAMES = "digits or oracle or mpmath or definition or two_states or stopping_set"  # of the tests that measure errors
+ACCURACY = f'python -m pytest -m "slow or not slow" -k "{NAMES}"'
 MEASURED = ("largest error", "allowed")
 RUNS, HORIZON = 100, 10_000  # of the paper's experiments where no others are found
 
