@@ -11,8 +11,6 @@ sys.path.insert(0, str(ROOT))
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
 os.environ.setdefault("JAXBANDIT_CACHE", str(BUILD / "programs"))
 
-import jax  # noqa: E402
-
 from docs.making import generate  # noqa: E402
 from jaxbandit.version import __version__ as release  # noqa: E402
 
@@ -57,11 +55,3 @@ suppress_warnings = ["mystnb.unknown_mime_type"]
 
 def setup(app):
     app.connect("builder-inited", lambda app: generate.write(Path(app.srcdir) / "generated", BUILD))
-    app.connect("builder-inited", lambda app: compile_quickly())
-
-
-def compile_quickly():
-    """Pages spend most of their time in XLA, as the quick tests do, and are too short to need its optimisations."""
-    if jax.__version_info__ < (0, 12):  # a flag that XLA does not know ends the process
-        flags = "--xla_backend_optimization_level=0 --xla_cpu_use_fusion_emitters=false"
-        os.environ.setdefault("XLA_FLAGS", f"{flags} --xla_cpu_parallel_codegen_split_count=1")
