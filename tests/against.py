@@ -70,8 +70,8 @@ def _told(policy, table, arms, rewards, states):
     return jax.lax.scan(following, policy.init(table), plays)[0]
 
 
-def told(policy, table, arms, rewards, states=None):
-    """The state of a policy that was told of these plays, one a round from the first on; states are 0 if not given."""
+def state_after(policy, table, arms, rewards, states=None):
+    """The state of a policy that has seen these plays, one a round from the first on; states are 0 if not given."""
     arms = np.asarray(arms, np.int32)
     states = 0 * arms if states is None else np.asarray(states, np.int32)
     return _told(policy, table, arms, np.asarray(rewards, np.float32), states)

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from against import told
+from against import state_after
 
 import jaxbandit
 from jaxbandit import Result, Uniform, indices, metrics, simulate
@@ -200,7 +200,7 @@ def test_lp_priority_plays_where_the_relaxation_does():
 def test_myopic_is_what_one_round_gains():
     """b P r - b P0 r0 - cost, in NumPy, of states seen and of beliefs after two rounds without a play."""
     policy = Myopic.of(UNSEEN)
-    state = told(policy, jnp.asarray(UNSEEN.reward, float), [0, 0], [0, 0], states=[1, 1])
+    state = state_after(policy, jnp.asarray(UNSEEN.reward, float), [0, 0], [0, 0], states=[1, 1])
     beliefs = [UNSEEN.initial[k] @ np.linalg.matrix_power(UNSEEN.passive[k], 2) for k in range(3)]
     beliefs[0] = np.eye(3)[1]
     earned, kept = (np.einsum("ks,ks->k", beliefs, table) for table in averages(UNSEEN))

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from against import told
+from against import state_after
 from scipy import special, stats
 from scipy.optimize import brentq
 
@@ -243,7 +243,7 @@ EACH += [Exp3P(50, gamma=0.3, alpha=2.0), Exp3IX(), Exp4(np.eye(3), 0.3)]
 def test_rewards_are_mapped(policy):
     """Rewards -1 and 3 are played as 0 and 1, and 0.5 among them as 0.375; those of [0, 1] are as they are."""
     tables = (((-1.0, 3.0, 0.5), (3.0, -1.0, 0.5)), ((0.0, 1.0, 0.375), (1.0, 0.0, 0.375)))
-    states = [told(policy, np.tile(np.array(row), (3, 1)), (2, 0, 1), paid) for row, paid in tables]
+    states = [state_after(policy, np.tile(np.array(row), (3, 1)), (2, 0, 1), paid) for row, paid in tables]
     np.testing.assert_array_equal(*(policy.probabilities(state, 4) for state in states))
 
 

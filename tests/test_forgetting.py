@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import reference
 import reference_likelihood
-from against import told
+from against import state_after
 from reference_chain import weighted_mean
 from scipy import stats
 
@@ -273,7 +273,7 @@ def test_every_round_of_a_game(policy):
 def test_discounted_thompson_draws_from_discounted_counts():
     """Exact binomial test at 1e-9 of 20,000 choices between Beta(1 + .49 + 1, 1) and Beta(1, 1 + .7), by quadrature."""
     policy = DiscountedThompson(0.7)
-    state = told(policy, jnp.array([[0.0, 1.0]] * 2), [0, 1, 0], [1, 0, 1], states=[1, 0, 1])
+    state = state_after(policy, jnp.array([[0.0, 1.0]] * 2), [0, 1, 0], [1, 0, 1], states=[1, 0, 1])
     keys = jax.random.split(jax.random.key(0), 20_000)
     choose = jax.jit(jax.vmap(lambda key: jnp.argmax(policy.scores(key, state, 4)[0])))
     first = int(jnp.sum(choose(keys) == 0))

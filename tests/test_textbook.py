@@ -10,7 +10,7 @@ import numpy as np
 import optax
 import pytest
 import reference
-from against import check_law, check_same_arms, reference_draws, told
+from against import check_law, check_same_arms, reference_draws, state_after
 from scipy import special, stats
 
 import jaxbandit
@@ -90,7 +90,7 @@ def test_epochs_in_single_precision(alpha):
 def test_ucb1_normal_keeps_the_digits_of_a_variance():
     """Rewards around 1,000 with deviation 1, whose squares lose it in single precision: 3,000 plays in float64."""
     rewards = np.random.default_rng(0).normal(1000, 1, 3000).astype(np.float32)
-    state = told(jaxbandit.UCB1Normal(), NO_TABLE, np.zeros(3000), rewards)
+    state = state_after(jaxbandit.UCB1Normal(), NO_TABLE, np.zeros(3000), rewards)
     assert float(state.squared_differences()[0]) == pytest.approx(3000 * rewards.astype(float).var(), rel=1e-4)
 
 
@@ -147,7 +147,7 @@ def test_variances_of_real_rewards_are_those_of_the_table(policy):
     """The same rewards with and without a table, which are remembered as counts and as sums, and lie in [0, 1]."""
     t = np.arange(1, 31)
     arms, paid = t % 3, (t % 4 == 0) | (t % 7 == 0)
-    with_table, without = told(policy, TABLE, arms, paid, paid), told(policy, NO_TABLE, arms, paid)
+    with_table, without = state_after(policy, TABLE, arms, paid, paid), state_after(policy, NO_TABLE, arms, paid)
     np.testing.assert_allclose(scores(policy, with_table, 31), scores(policy, without, 31), rtol=1e-5)
     with pytest.raises(ValueError, match=r"plays rewards from 0 to 1; those of scenario"):
         simulate(jaxbandit.gaussian([0.5, 0.2]), {"p": policy}, runs=1, horizon=5)

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import mpmath as mp
 import numpy as np
 import pytest
-from against import told
+from against import state_after
 from scipy import special, stats
 
 from jaxbandit import ALL, Task, Thompson, ThompsonMC, bernoulli, markov, restless, two_state
@@ -138,7 +138,7 @@ def test_a_prior_for_each_arm_is_that_of_a_policy_with_one_prior(make):
     """Arm k with the k-th prior has the score of arm k where all arms have this prior, bit for bit, also reordered."""
 
     def scores(policy):
-        state = told(policy, jnp.array([[0.0, 1.0]] * 3), [0, 1, 2], [0, 1, 0], states=[0, 1, 0])
+        state = state_after(policy, jnp.array([[0.0, 1.0]] * 3), [0, 1, 2], [0, 1, 0], states=[0, 1, 0])
         return DRAW(policy, jax.random.key(3), state)
 
     several = scores(make(jnp.array(VALUES)))
